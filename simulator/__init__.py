@@ -1,0 +1,1 @@
+"""A program that plays the vendors a person can connect. It stands alone, as a vendor does."""

@@ -1,0 +1,122 @@
+"""The simulator as one WSGI application: routes, faults, counting, and an answer to everything."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from simulator.configuration import Configuration
+from simulator.control import Control
+from simulator.faults import fault_after, fault_before, fault_take
+from simulator.oura import Oura
+from simulator.pages import page
+from simulator.sign_in import SignIn
+from simulator.store import Store
+from simulator.tokens import Tokens
+from simulator.web import BadRequestError, Match, Request, Response, Route, json_response, match, read_request, send
+from simulator.withings import Withings
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIEnvironment
+
+#: Routes that no fault touches and nobody counts.
+_OWN = ("/_control/", "/healthz")
+
+_ACTIONS = frozenset(
+    ("requesttoken", "getmeas", "getactivity", "getintradayactivity", "getworkouts", "get", "getsummary")
+)
+
+
+class Simulator:
+    """The WSGI application. Every method is safe to call from several threads."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+        self.store = Store(configuration.database)
+        self._routes = _routes(self.store, configuration)
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+        try:
+            request = read_request(environ)
+        except BadRequestError as error:
+            return send(json_response({"detail": error.detail}, error.status), "GET", start_response)
+        response = self._answer(request)
+        if response.delay_seconds:
+            time.sleep(response.delay_seconds)
+        return send(response, request.method, start_response)
+
+    def _answer(self, request: Request) -> Response:
+        found = match(self._routes, request)
+        if request.path.startswith(_OWN):
+            return _served(found)
+        parts = request.path.split("/")
+        slug = found.request.slug or (parts[1] if len(parts) > 2 else "")
+        inside = request.path.removeprefix(f"/{slug}")
+        fault = fault_take(self.store, slug, inside) if slug else None
+        response = fault_before(self.store, fault, replace(request, slug=slug)) if fault else None
+        if response is None:
+            response = _served(found)
+            response = fault_after(fault, response) if fault else response
+        action = request.field("action") if request.field("action") in _ACTIONS else ""
+        counted_slug = found.request.slug if found.handler else ""
+        self.store.count_request(counted_slug, request.method, found.pattern, action, response.status)
+        return response
+
+
+def _served(found: Match) -> Response:
+    if found.handler is not None:
+        return found.handler(found.request)
+    if found.allowed:
+        allow = ("Allow", ", ".join(found.allowed))
+        return json_response({"detail": "Method not allowed."}, 405, [allow])
+    return json_response({"detail": "Not found."}, 404)
+
+
+def _routes(store: Store, configuration: Configuration) -> tuple[Route, ...]:
+    control, sign_in, tokens = Control(store), SignIn(store), Tokens(store)
+    oura, withings = Oura(store), Withings(store)
+    collection = "/oura/v2/usercollection/"
+    return (
+        Route("GET", "/", lambda request: _index(configuration, request)),
+        Route("GET", "/healthz", lambda request: _healthz(store, request)),
+        Route("POST", "/_control/faults", control.fault_add),
+        Route("DELETE", "/_control/faults", control.fault_clear),
+        Route("GET", "/_control/requests", control.requests),
+        Route("POST", "/_control/clock", control.clock),
+        Route("POST", "/_control/reset", control.reset),
+        Route("GET", collection + "personal_info", oura.personal_info),
+        Route("GET", collection + "daily_activity", oura.daily_activity),
+        Route("GET", collection + "daily_sleep", oura.daily_sleep),
+        Route("GET", collection + "sleep", oura.sleep),
+        Route("GET", collection + "heartrate", oura.heartrate),
+        Route("GET", collection + "workout", oura.workout),
+        Route("GET", "/oura/oauth/revoke", tokens.oura_revoke),
+        Route("POST", "/oura/oauth/revoke", tokens.oura_revoke),
+        Route("POST", "/withings/v2/oauth2", tokens.withings),
+        Route("POST", "/withings/measure", withings.measure),
+        Route("POST", "/withings/v2/measure", withings.measure_v2),
+        Route("POST", "/withings/v2/sleep", withings.sleep_v2),
+        Route("GET", "/{slug}/oauth/authorize", sign_in.authorize),
+        Route("POST", "/{slug}/oauth/login", sign_in.login),
+        Route("GET", "/{slug}/oauth/consent", sign_in.consent),
+        Route("POST", "/{slug}/oauth/consent", sign_in.decide),
+        Route("POST", "/{slug}/oauth/token", tokens.token),
+        Route("POST", "/{slug}/oauth/revoke", tokens.revoke),
+    )
+
+
+def _healthz(store: Store, request: Request) -> Response:
+    del request
+    store.row("SELECT 1")
+    return json_response({"status": "ok"})
+
+
+def _index(configuration: Configuration, request: Request) -> Response:
+    del request
+    content = (
+        "<h1>Provider simulator</h1>\n<p>This program plays the vendors that people connect. "
+        f"It answers at <strong>{configuration.url}</strong>.</p>\n"
+        '<p class="quiet last">Nobody begins here: a link page sends people to a vendor’s login.</p>'
+    )
+    return page("Provider simulator", "Every vendor", content)
