@@ -1,0 +1,67 @@
+"""The Celery application, and what beat sends when."""
+
+import os
+
+from celery import Celery
+from celery.signals import setup_logging
+from django.conf import settings
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "healthsvc.settings")
+
+#: Seconds after which an unacknowledged message is handed out again.
+VISIBILITY_TIMEOUT_SECONDS = 120
+
+app = Celery("healthsvc", task_cls="healthsvc.kernel.jobs:ServiceTask")
+
+
+def _broker() -> dict[str, object]:
+    if not settings.REDIS_URL:
+        folder = str(settings.BROKER_DIR)
+        settings.BROKER_DIR.mkdir(parents=True, exist_ok=True)
+        return {
+            "broker_url": "filesystem://",
+            "broker_transport_options": {"data_folder_in": folder, "data_folder_out": folder},
+        }
+    url = settings.REDIS_URL
+    if url.startswith("unix://"):
+        url = "redis+socket://" + url.removeprefix("unix://").replace("?db=", "?virtual_host=")
+    return {
+        "broker_url": url,
+        "broker_transport_options": {
+            "visibility_timeout": VISIBILITY_TIMEOUT_SECONDS,
+            "unacked_restore_throttle": 1,
+            "socket_connect_timeout": 1,
+            "socket_timeout": 10,
+        },
+    }
+
+
+app.conf.update(
+    **_broker(),
+    broker_connection_retry_on_startup=True,
+    broker_connection_max_retries=None,
+    task_acks_late=True,
+    task_reject_on_worker_lost=True,
+    task_ignore_result=True,
+    task_store_errors_even_if_ignored=False,
+    task_time_limit=600,
+    task_soft_time_limit=570,
+    worker_prefetch_multiplier=1,
+    worker_soft_shutdown_timeout=20,
+    worker_hijack_root_logger=False,
+    worker_cancel_long_running_tasks_on_connection_loss=True,
+    task_serializer="json",
+    accept_content=["json"],
+    timezone="UTC",
+    enable_utc=True,
+    beat_schedule={
+        "worker_seen": {"task": "management.worker_seen", "schedule": 10.0},
+        "idempotency_purge": {"task": "management.idempotency_purge", "schedule": 3600.0},
+    },
+)
+app.autodiscover_tasks()
+
+
+@setup_logging.connect
+def _keep_our_logging(**_ignored: object) -> None:
+    """Celery would replace the root logger's handlers; Django's LOGGING stands."""

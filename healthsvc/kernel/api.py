@@ -1,0 +1,273 @@
+"""The base of every API view: who may call, whose rows are seen, one error body, limits, replays and audit."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, ClassVar, NoReturn
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from rest_framework import exceptions, serializers
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import ViewSet
+
+from healthsvc.kernel import hooks, limits, problems
+from healthsvc.kernel.errors import ErrorCode, Problem, ServiceError, error_body, invalid
+from healthsvc.kernel.ids import uuid_parse
+from healthsvc.kernel.json_io import DEFAULT_BODY_LIMIT_BYTES
+from healthsvc.kernel.principal import Principal, TeamContext
+from healthsvc.kernel.scope import team_scope
+from healthsvc.kernel.typing import JSONValue
+
+log = structlog.get_logger(__name__)
+
+
+Handler = Callable[..., Response]
+
+
+class Access(StrEnum):
+    """Who a view is open to. A view that declares nothing is open to nobody."""
+
+    TEAM = "team"
+    MANAGEMENT = "management"
+    LINK_OR_TEAM = "link_or_team"
+    PUBLIC = "public"
+
+
+@dataclass(frozen=True, slots=True)
+class Deprecation:
+    """Says that an operation is on its way out, by RFC 9745 and RFC 8594."""
+
+    since: datetime
+    sunset: datetime | None = None
+
+    def headers(self) -> dict[str, str]:
+        """`Deprecation` as a structured date, `Sunset` as an HTTP date."""
+        headers = {"Deprecation": f"@{int(self.since.timestamp())}"}
+        if self.sunset:
+            headers["Sunset"] = self.sunset.astimezone(UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")
+        return headers
+
+
+class ServiceViewSet(ViewSet):
+    """A DRF view set with the service's manners.
+
+    `access` must be declared. Path parameters whose name ends in `_id` are UUIDs unless named in
+    `text_parameters`; they reach the handler parsed. `calls_network` views are not wrapped in a transaction when
+    an idempotency key is given. `audited` False leaves a view out of the audit trail (nothing personal in it).
+    `keeps_replies` False leaves idempotency keys aside: for bodies that carry their own identity, or are too large.
+    """
+
+    access: ClassVar[Access | None] = None
+    text_parameters: ClassVar[frozenset[str]] = frozenset({"client_user_id"})
+    body_limit_bytes: ClassVar[int] = DEFAULT_BODY_LIMIT_BYTES
+    calls_network: ClassVar[bool] = False
+    keeps_replies: ClassVar[bool] = True
+    audited: ClassVar[bool] = True
+    deprecation: ClassVar[Mapping[str, Deprecation]] = {}
+    rate_policy: ClassVar[Callable[[], limits.RatePolicy]] = staticmethod(limits.default_policy)
+    http_method_names = ["get", "post", "put", "patch", "delete", "head"]
+
+    _scopes: ExitStack
+    _limit_headers: dict[str, str]
+
+    @property
+    def principal(self) -> Principal:
+        """The caller; only where `access` is not public."""
+        principal = self.request.user
+        if not isinstance(principal, Principal):
+            raise ServiceError(ErrorCode.NOT_AUTHENTICATED)
+        return principal
+
+    @property
+    def team(self) -> TeamContext:
+        """The caller's team and environment; 403 for a principal without one."""
+        if self.principal.team is None:
+            raise ServiceError(ErrorCode.NOT_ALLOWED)
+        return self.principal.team
+
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        """Those that settings name for the declared access."""
+        if self.access in (None, Access.PUBLIC):
+            return []
+        return [authenticator() for authenticator in hooks.authenticators(str(self.access))]
+
+    def check_permissions(self, request: Request) -> None:
+        """Refuse everyone where nothing is declared, and whoever showed no key."""
+        if self.access is None:
+            raise ServiceError(ErrorCode.NOT_ALLOWED)
+        if self.access is not Access.PUBLIC and not isinstance(request.user, Principal):
+            raise ServiceError(ErrorCode.NOT_AUTHENTICATED)
+
+    def check_throttles(self, request: Request) -> None:
+        """Count the request against its key."""
+        self._limit_headers = {}
+        if isinstance(request.user, Principal):
+            self._limit_headers = limits.limit_take(type(self).rate_policy(), str(request.user.pk))
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Authenticate, permit and count; then read the path and enter the caller's scope."""
+        super().initial(request, *args, **kwargs)
+        self._parse_path()
+        principal = request.user
+        if isinstance(principal, Principal) and principal.team:
+            self._scopes.enter_context(team_scope(principal.team))
+
+    def _parse_path(self) -> None:
+        found: list[Problem] = []
+        for name, text in self.kwargs.items():
+            if name.endswith("_id") and name not in self.text_parameters and isinstance(text, str):
+                parsed = uuid_parse(text)
+                if parsed is None:
+                    found.append(Problem(("path", name), "Not a UUID.", "uuid_parsing"))
+                self.kwargs[name] = parsed
+        if found:
+            raise invalid(found)
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """DRF's dispatch, inside the caller's scope and around kept replies."""
+        self.args, self.kwargs = args, kwargs
+        self._limit_headers = {}
+        api_request = self.initialize_request(request, *args, **kwargs)
+        self.request = api_request
+        self.headers = self.default_response_headers
+        with ExitStack() as self._scopes:
+            try:
+                self.initial(api_request, *args, **kwargs)
+                response = self._answer(api_request)
+            except Exception as error:  # noqa: BLE001 - the one handler of every failure of a view
+                response = self.handle_exception(error)
+            self.response = self.finalize_response(api_request, response, *args, **kwargs)
+            self._audit(api_request)
+        return self.response
+
+    def _answer(self, request: Request) -> Response:
+        method = (request.method or "").lower()
+        known = method in self.http_method_names
+        handler: Handler = getattr(self, method, self._no_such_method) if known else self._no_such_method
+        if method != "post" or not self.keeps_replies or not isinstance(request.user, Principal):
+            return handler(request, *self.args, **self.kwargs)
+        keeper = hooks.reply_keeper()
+        kept = keeper.replay(request, request.user, self._route(request))
+        if kept is not None:
+            return kept
+        return self._answer_once(request, handler)
+
+    def _no_such_method(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        raise ServiceError(ErrorCode.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(self.allowed_methods)})
+
+    def _answer_once(self, request: Request, handler: Handler) -> Response:
+        keeper = hooks.reply_keeper()
+        try:
+            if self.calls_network:
+                response = handler(request, *self.args, **self.kwargs)
+                keeper.keep(request, response)
+                return response
+            with keeper.running(request):
+                response = handler(request, *self.args, **self.kwargs)
+                keeper.keep(request, response)
+                return response
+        except Exception as error:  # noqa: BLE001 - a refusal may be kept too, after its changes are undone
+            response = self.handle_exception(error)
+            keeper.keep(request, response)
+            return response
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """Add limit and deprecation headers."""
+        response = super().finalize_response(request, response, *args, **kwargs)
+        for name, value in self._limit_headers.items():
+            response[name] = value
+        deprecation = self.deprecation.get(str(getattr(self, "action", "")))
+        for name, value in (deprecation.headers() if deprecation else {}).items():
+            response[name] = value
+        return response
+
+    def _audit(self, request: Request) -> None:
+        if not self.audited or not isinstance(request.user, Principal) or self.response.status_code >= 400:
+            return
+        ids = {name: str(value) for name, value in self.kwargs.items() if isinstance(value, UUID)}
+        action = f"{request.method} {self._route(request)}"
+        hooks.audit_writer()(request=request, principal=request.user, action=action, ids=ids)
+
+    @staticmethod
+    def _route(request: Request) -> str:
+        match = request._request.resolver_match
+        return f"/{match.route}" if match else request.path
+
+    def permission_denied(self, request: Request, message: str | None = None, code: str | None = None) -> NoReturn:
+        """A known key, an action not open to it."""
+        raise ServiceError(ErrorCode.NOT_ALLOWED)
+
+    def query(self, serializer: type[serializers.Serializer[Any]]) -> dict[str, Any]:
+        """The query parameters, validated; 422 with `loc` ["query", name]."""
+        return _validated(serializer(data=self.request.query_params), "query")
+
+    def body(self, serializer: type[serializers.Serializer[Any]]) -> dict[str, Any]:
+        """The JSON body, validated; 422 with `loc` ["body", name …]."""
+        return _validated(serializer(data=self.body_object()), "body")
+
+    def body_object(self) -> dict[str, Any]:
+        """The JSON body, which must be an object."""
+        data = self.request.data
+        if not isinstance(data, dict):
+            raise invalid([Problem(("body",), "A JSON object is needed.", "dict_type")])
+        return data
+
+
+def _validated(serializer: serializers.Serializer[Any], part: str) -> dict[str, Any]:
+    if not serializer.is_valid():
+        raise invalid(problems.from_serializer_errors(serializer.errors, (part,)))
+    return dict(serializer.validated_data)
+
+
+_DRF_CODES: tuple[tuple[type[Exception], ErrorCode], ...] = (
+    (exceptions.NotAuthenticated, ErrorCode.NOT_AUTHENTICATED),
+    (exceptions.AuthenticationFailed, ErrorCode.NOT_AUTHENTICATED),
+    (exceptions.PermissionDenied, ErrorCode.NOT_ALLOWED),
+    (PermissionDenied, ErrorCode.NOT_ALLOWED),
+    (exceptions.NotFound, ErrorCode.NOT_FOUND),
+    (Http404, ErrorCode.NOT_FOUND),
+    (exceptions.MethodNotAllowed, ErrorCode.METHOD_NOT_ALLOWED),
+    (exceptions.NotAcceptable, ErrorCode.NOT_ACCEPTABLE),
+    (exceptions.UnsupportedMediaType, ErrorCode.UNSUPPORTED_MEDIA_TYPE),
+    (exceptions.Throttled, ErrorCode.RATE_LIMITED),
+    (exceptions.ParseError, ErrorCode.VALIDATION_FAILED),
+    (RequestDataTooBig, ErrorCode.TOO_LARGE),
+)
+
+
+def error_response(exc: Exception, context: Mapping[str, Any]) -> Response | None:
+    """DRF's exception handler: the one body for every failure. A 500 tells nothing but its request id."""
+    request = context["request"]
+    request_id: str = getattr(request, "request_id", "")
+    code, detail, headers = _described(exc)
+    if code is ErrorCode.INTERNAL:
+        if settings.DEBUG_PROPAGATE_EXCEPTIONS:
+            return None
+        log.error("request_failed", exc_info=exc)
+    response = Response(error_body(code, detail, request_id), status=code.status, headers=headers)
+    response.exception = True
+    return response
+
+
+def _described(exc: Exception) -> tuple[ErrorCode, JSONValue, dict[str, str]]:
+    if isinstance(exc, ServiceError):
+        return exc.code, exc.detail, exc.headers
+    if isinstance(exc, exceptions.ValidationError):
+        found = problems.from_serializer_errors(exc.detail, ("body",))
+        return ErrorCode.VALIDATION_FAILED, [problem.as_json() for problem in found], {}
+    for kind, code in _DRF_CODES:
+        if isinstance(exc, kind):
+            if code is ErrorCode.VALIDATION_FAILED:
+                problem = Problem(("body",), "The body can't be read.", "body_invalid")
+                return code, [problem.as_json()], {}
+            return code, code.meaning, {}
+    return ErrorCode.INTERNAL, ErrorCode.INTERNAL.meaning, {}

@@ -1,0 +1,93 @@
+"""Serializer fields that take what they say and nothing else, with messages that never repeat the input."""
+
+import re
+from datetime import date
+from functools import lru_cache
+from typing import Any
+from zoneinfo import available_timezones
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+class TextField(serializers.CharField):
+    """A JSON string; numbers and booleans are not taken for one. Not trimmed unless asked."""
+
+    default_error_messages = {
+        "string_type": "Must be a string.",
+        "string_nul": "May not hold the NUL character.",
+    }
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("trim_whitespace", False)
+        super().__init__(**kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        """The text itself."""
+        if not isinstance(data, str):
+            self.fail("string_type")
+        if "\x00" in data:
+            self.fail("string_nul")
+        return super().to_internal_value(data)
+
+
+class WholeNumberField(serializers.IntegerField):
+    """A whole number, or its digits in a query string; never a boolean or a fraction."""
+
+    default_error_messages = {"int_type": "Must be a whole number."}
+
+    def to_internal_value(self, data: Any) -> int:
+        """The number."""
+        if isinstance(data, bool | float) or (isinstance(data, str) and not re.fullmatch(r"-?\d{1,18}", data)):
+            self.fail("int_type")
+        return super().to_internal_value(data)
+
+
+class CalendarDateField(serializers.DateField):
+    """A date as YYYY-MM-DD; a midnight date-time is taken for its date."""
+
+    default_error_messages = {"date_type": "Must be a date as YYYY-MM-DD."}
+
+    def to_internal_value(self, value: Any) -> date:
+        """The date."""
+        if not isinstance(value, str):
+            self.fail("date_type")
+        text = re.sub(r"T00:00:00(\.0+)?(Z|\+00:00)?$", "", value)
+        if not _DATE.fullmatch(text):
+            self.fail("date_type")
+        try:
+            return date.fromisoformat(text)
+        except ValueError:
+            self.fail("date_type")
+
+
+@lru_cache(maxsize=1)
+def time_zone_names() -> frozenset[str]:
+    """Every IANA time zone name this installation knows."""
+    return frozenset(available_timezones())
+
+
+class TimeZoneField(TextField):
+    """An IANA time zone name."""
+
+    default_error_messages = {"time_zone": "Not an IANA time zone name such as Europe/London."}
+
+    def to_internal_value(self, data: Any) -> str:
+        """The name."""
+        name = super().to_internal_value(data)
+        if name not in time_zone_names():
+            self.fail("time_zone")
+        return name
+
+
+@extend_schema_field({"type": "array", "items": {"type": "string"}})
+class RepeatedField(serializers.ListField):
+    """A query parameter given several times, as existing clients send arrays."""
+
+    def get_value(self, dictionary: Any) -> Any:
+        """All values of the key."""
+        if self.field_name not in dictionary:
+            return serializers.empty
+        return dictionary.getlist(self.field_name) if hasattr(dictionary, "getlist") else dictionary[self.field_name]

@@ -1,0 +1,91 @@
+"""What happens around every request: its id, its log line, its headers, and paths with or without a last slash."""
+
+import re
+import time
+from collections.abc import Callable
+
+import structlog
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import Resolver404, resolve
+
+from healthsvc.kernel.address import ADDRESS_KEY, MANAGEMENT_ADDRESS
+from healthsvc.kernel.errors import ErrorCode, Problem, error_body
+from healthsvc.kernel.ids import uuid_ordered
+from healthsvc.kernel.json_io import json_encode
+
+log = structlog.get_logger(__name__)
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._\-]{8,64}")
+#: Paths of pages for people, where a browser needs redirects and cookies of its own.
+PAGE_PREFIXES = ("/admin/", "/static/", "/link/")
+
+GetResponse = Callable[[HttpRequest], HttpResponseBase]
+
+
+class RequestMiddleware:
+    """First in the stack. Gives `request.request_id`, chooses the address's URLs, writes one line an answer."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        started = time.perf_counter()
+        given = request.headers.get("X-Request-Id", "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid_ordered())
+        request.request_id = request_id  # type: ignore[attr-defined]
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+        if request.META.get(ADDRESS_KEY) == MANAGEMENT_ADDRESS:
+            request.urlconf = settings.MANAGEMENT_URLCONF
+        response = _refused(request) or self._answered(request)
+        response["X-Request-Id"] = request_id
+        if not request.path.startswith(PAGE_PREFIXES):
+            response.headers.setdefault("Cache-Control", "no-store")
+        if request.path not in ("/healthz", "/readyz"):
+            log.info(
+                "request",
+                method=request.method,
+                route=_route(request),
+                status=response.status_code,
+                milliseconds=round((time.perf_counter() - started) * 1000, 1),
+            )
+        structlog.contextvars.clear_contextvars()
+        return response
+
+    def _answered(self, request: HttpRequest) -> HttpResponseBase:
+        _drop_last_slash(request)
+        return self.get_response(request)
+
+
+def _refused(request: HttpRequest) -> HttpResponse | None:
+    """NUL bytes in an address never reach the database."""
+    if "\x00" in request.path_info:
+        return _error(request, ErrorCode.NOT_FOUND, ErrorCode.NOT_FOUND.meaning)
+    if "%00" in request.META.get("QUERY_STRING", "") or "\x00" in request.META.get("QUERY_STRING", ""):
+        problem = Problem(("query",), "May not hold the NUL character.", "string_nul")
+        return _error(request, ErrorCode.VALIDATION_FAILED, [problem.as_json()])
+    return None
+
+
+def _error(request: HttpRequest, code: ErrorCode, detail: object) -> HttpResponse:
+    body = json_encode(error_body(code, detail, request.request_id))  # type: ignore[arg-type, attr-defined]
+    return HttpResponse(body, status=code.status, content_type="application/json")
+
+
+def _drop_last_slash(request: HttpRequest) -> None:
+    """Serve `/v2/user/` by the view of `/v2/user`, without a redirect, where the longer path has no view."""
+    path = request.path_info
+    if len(path) < 2 or not path.endswith("/") or path.startswith(PAGE_PREFIXES):
+        return
+    urlconf = getattr(request, "urlconf", None)
+    try:
+        resolve(path, urlconf)
+    except Resolver404:
+        request.path_info = path.rstrip("/") or "/"
+
+
+def _route(request: HttpRequest) -> str:
+    match = request.resolver_match
+    return f"/{match.route}" if match else "(none)"

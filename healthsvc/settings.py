@@ -1,0 +1,230 @@
+"""All settings, read strictly from the environment. Nothing here exists only in production.
+
+`docs/settings.md` lists every variable; it is generated from `env.declared()`.
+"""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import django_stubs_ext
+
+from healthsvc.env import env_bool, env_int, env_list, env_path, env_secret, env_str
+from healthsvc.kernel.logs import logging_config
+
+django_stubs_ext.monkeypatch()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = env_path("HEALTHSVC_DATA_DIR", BASE_DIR / "var")
+
+DEBUG = env_bool("DEBUG", False)
+#: True under `make run` and the tests: servers and secrets are made on this machine, and some checks are softer.
+EMBEDDED = env_bool("HEALTHSVC_EMBEDDED", False)
+
+SECRET_KEY = env_secret("SECRET_KEY", "")
+#: Keys the hashes of API keys and tokens; losing it makes every key unknown.
+KEY_PEPPER = env_secret("KEY_PEPPER", "")
+#: `id:base64 of 32 bytes`, comma separated, the current key first.
+FIELD_ENCRYPTION_KEYS = env_secret("FIELD_ENCRYPTION_KEYS", "")
+
+BASE_URL = env_str("BASE_URL", "http://localhost:8000").rstrip("/")
+MANAGEMENT_URL = env_str("MANAGEMENT_URL", "http://localhost:8001").rstrip("/")
+ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+#: How many proxies in front may be believed about X-Forwarded-For.
+TRUSTED_PROXY_COUNT = env_int("TRUSTED_PROXY_COUNT", 0, minimum=0, maximum=10)
+if TRUSTED_PROXY_COUNT:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+# --- Names that differ between installations -----------------------------------------------------------------------
+TEAM_KEY_HEADERS = env_list("TEAM_KEY_HEADERS", ["x-service-api-key"])
+MANAGEMENT_KEY_HEADERS = env_list("MANAGEMENT_KEY_HEADERS", ["X-Management-Key", "X-Service-Org-Key"])
+LINK_TOKEN_HEADERS = env_list("LINK_TOKEN_HEADERS", ["x-service-link-token"])
+PARQUET_MEDIA_TYPE = env_str("PARQUET_MEDIA_TYPE", "application/vnd.service.tar+gzip+parquet")
+LINK_CODE_SCHEME = env_str("LINK_CODE_SCHEME", "healthsvc")
+#: Answer aggregation columns as `func.column` always, not only where bare names would collide.
+QUALIFIED_COLUMN_NAMES = env_bool("QUALIFIED_COLUMN_NAMES", False)
+
+# --- Applications --------------------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "healthsvc.runtime",
+    "management",
+    "users",
+    "webhooks",
+    "aggregation",
+    "links",
+    "labs",
+    "orders",
+]
+
+MIDDLEWARE = [
+    "healthsvc.kernel.middleware.RequestMiddleware",
+    "healthsvc.pages.SecurityHeadersMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "management.staff.StaffScopeMiddleware",
+]
+
+ROOT_URLCONF = "healthsvc.urls"
+MANAGEMENT_URLCONF = "healthsvc.management_urls"
+WSGI_APPLICATION = "healthsvc.wsgi.application"
+APPEND_SLASH = False
+AUTH_USER_MODEL = "management.StaffUser"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+
+# --- Database ------------------------------------------------------------------------------------------------------
+def _database(url: str) -> dict[str, Any]:
+    """Django's database setting for `postgresql://user:password@host:port/name?host=/socket&sslmode=…`."""
+    parts = urlsplit(url)
+    options: dict[str, str] = {}
+    for piece in filter(None, parts.query.split("&")):
+        name, _, value = piece.partition("=")
+        options[name] = unquote(value)
+    return {
+        "ENGINE": "healthsvc.kernel.postgres",
+        "NAME": unquote(parts.path.lstrip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": options.pop("host", parts.hostname or ""),
+        "PORT": str(parts.port or ""),
+        "CONN_MAX_AGE": env_int("DATABASE_CONNECTION_SECONDS", 600, minimum=0, maximum=86_400),
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": options,
+        "DISABLE_SERVER_SIDE_CURSORS": False,
+        "ATOMIC_REQUESTS": False,
+    }
+
+
+DATABASE_URL = env_secret("DATABASE_URL", "postgresql:///healthsvc")
+#: The role that owns the tables and migrates them. The service itself must not run as it.
+DATABASE_OWNER_URL = env_secret("DATABASE_OWNER_URL", DATABASE_URL)
+DATABASES = {"default": _database(DATABASE_URL), "owner": _database(DATABASE_OWNER_URL)}
+DATABASES["owner"]["CONN_MAX_AGE"] = 0
+DATABASES["owner"]["TEST"] = {"MIRROR": "default"}
+
+# --- Broker --------------------------------------------------------------------------------------------------------
+#: `redis://…`, `rediss://…` or `unix:///path?db=0`. Empty: Celery's filesystem broker, and no rate limits.
+REDIS_URL = env_secret("REDIS_URL", "")
+BROKER_DIR = env_path("HEALTHSVC_BROKER_DIR", DATA_DIR / "broker")
+
+# --- Pages, static files -------------------------------------------------------------------------------------------
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+# Served from where they lie: no collecting step that a deployment could forget.
+STATIC_ROOT = None
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = False
+MEDIA_ROOT = DATA_DIR / "files"
+STORAGES = {
+    "default": {"BACKEND": "management.storage.EncryptedFileSystemStorage", "OPTIONS": {"location": MEDIA_ROOT}},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+
+# --- Browser security ----------------------------------------------------------------------------------------------
+_https = BASE_URL.startswith("https://")
+SESSION_COOKIE_SECURE = _https
+CSRF_COOKIE_SECURE = _https
+SESSION_COOKIE_HTTPONLY = True
+#: Staff are logged off after 15 idle minutes.
+SESSION_COOKIE_AGE = 15 * 60
+SESSION_SAVE_EVERY_REQUEST = True
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "no-referrer"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_HSTS_SECONDS = 31_536_000 if _https else 0
+CSRF_TRUSTED_ORIGINS = [BASE_URL]
+CSRF_FAILURE_VIEW = "healthsvc.pages.csrf_failure"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
+FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
+
+# --- API -----------------------------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_PARSER_CLASSES": ["healthsvc.kernel.json_io.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["healthsvc.kernel.json_io.JSONRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "healthsvc.kernel.negotiation.LenientNegotiation",
+    "DEFAULT_SCHEMA_CLASS": "healthsvc.kernel.openapi.ServiceSchema",
+    "EXCEPTION_HANDLER": "healthsvc.kernel.api.error_response",
+    "UNAUTHENTICATED_USER": None,
+    "UNAUTHENTICATED_TOKEN": None,
+    "URL_FORMAT_OVERRIDE": None,
+}
+#: Which credentials open which kind of view. An app that adds a kind of credential is named here, not imported.
+AUTHENTICATORS = {
+    "team": ["management.authentication.TeamKeyAuthentication"],
+    "management": ["management.authentication.ManagementKeyAuthentication"],
+    "link_or_team": ["management.authentication.TeamKeyAuthentication"],
+}
+REPLY_KEEPER = "management.idempotency.DatabaseReplyKeeper"
+AUDIT_WRITER = "management.audit.request_record"
+RATE_LIMIT_REQUESTS = env_int("RATE_LIMIT_REQUESTS", 6000, minimum=0)
+RATE_LIMIT_WINDOW_SECONDS = env_int("RATE_LIMIT_WINDOW_SECONDS", 60, minimum=1, maximum=3600)
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "healthsvc",
+    "DESCRIPTION": "One API for a digital-health company's wearable data and lab testing.",
+    "VERSION": "0.1.0",
+    "OAS_VERSION": "3.1.1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
+    "PREPROCESSING_HOOKS": [],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "healthsvc.kernel.openapi.add_error_answers",
+        "webhooks.openapi.add_events",
+    ],
+    "SORT_OPERATION_PARAMETERS": False,
+}
+
+# --- Outbound requests ---------------------------------------------------------------------------------------------
+#: Exact origins on this machine that outbound requests may reach: the simulator and the webhook receiver.
+LOOPBACK_ORIGINS = env_list("HEALTHSVC_LOOPBACK_ORIGINS", [])
+#: Private networks that a self-hoster's webhook receivers live in; none by default.
+OUTBOUND_ALLOWED_NETWORKS = env_list("OUTBOUND_ALLOWED_NETWORKS", [])
+SIMULATOR_URL = env_str("SIMULATOR_URL", "http://127.0.0.1:8002").rstrip("/")
+
+LOGGING = logging_config(level=env_str("LOG_LEVEL", "INFO"), as_json=env_bool("LOG_JSON", False))
+TEST_RUNNER = "django.test.runner.DiscoverRunner"

@@ -1,0 +1,150 @@
+"""Idempotency keys on POST: the first executed answer is kept, encrypted, and answers every repeat for 24 hours.
+
+A claim is committed before the handler runs, so that a twin sees it (409). The handler's changes and the kept answer
+are committed together, so that a crash leaves either both or neither; a claim left behind by a crash is taken over
+once it is older than any request may run.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import orjson
+from django.db import transaction
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from healthsvc.kernel import clock
+from healthsvc.kernel.crypto import keyed_hash
+from healthsvc.kernel.errors import ErrorCode, Problem, ServiceError, invalid
+from healthsvc.kernel.json_io import json_encode
+from healthsvc.kernel.principal import Principal, TeamContext
+from healthsvc.kernel.rows import team_values
+from management.constants import (
+    REPLY_KEPT_SECONDS,
+    REPLY_KEY_MAXIMUM_CHARACTERS,
+    REPLY_RUNNING_SECONDS,
+    ReplyState,
+)
+from management.models import IdempotentReply
+
+HEADERS = ("Idempotency-Key", "X-Idempotency-Key")
+#: Answers that a repeat must not get again: not executed (401, 403, 413, 415, 422), passing (409, 429), failed (5xx).
+_NOT_KEPT = frozenset({401, 403, 405, 409, 413, 415, 422, 429})
+_CLAIM = "_healthsvc_claimed_reply"
+_REPLAYED_HEADERS = ("Location",)
+
+
+class DatabaseReplyKeeper:
+    """Keeps replies in `IdempotentReply`."""
+
+    def replay(self, request: Request, principal: Principal, route: str) -> Response | None:
+        """The kept answer, or None after claiming the key (or where no key was sent)."""
+        key = next((request.headers[name] for name in HEADERS if name in request.headers), None)
+        if key is None or principal.team is None:
+            return None
+        if not 1 <= len(key) <= REPLY_KEY_MAXIMUM_CHARACTERS:
+            message = f"Must have 1 to {REPLY_KEY_MAXIMUM_CHARACTERS} characters."
+            raise invalid([Problem(("header", "Idempotency-Key"), message, "string_length")])
+        key_hash = keyed_hash("idempotency", f"{route}\x00{key}")
+        return _claim(request, principal.team, key_hash, _request_hash(request))
+
+    @contextmanager
+    def running(self, request: Request) -> Iterator[None]:
+        """A transaction around the handler where a key was claimed; nothing otherwise."""
+        if getattr(request, _CLAIM, None) is None:
+            yield
+            return
+        with transaction.atomic():
+            yield
+
+    def keep(self, request: Request, response: Response) -> None:
+        """Keep the answer of the claimed key, or let the key go."""
+        claimed: UUID | None = getattr(request, _CLAIM, None)
+        if claimed is None:
+            return
+        row = IdempotentReply.objects.filter(pk=claimed, state=ReplyState.RUNNING)
+        status = response.status_code
+        if status in _NOT_KEPT or status >= 500 or response.streaming:
+            row.delete()
+            return
+        row.update(
+            state=ReplyState.ANSWERED,
+            status_code=status,
+            user_id=_user_id(request, response),
+            reply={
+                "body": orjson.loads(json_encode(response.data)),
+                "headers": {name: response[name] for name in _REPLAYED_HEADERS if name in response},
+            },
+        )
+
+
+def _claim(request: Request, team: TeamContext, key_hash: bytes, request_hash: bytes) -> Response | None:
+    now = clock.now()
+    row = IdempotentReply(
+        key_hash=key_hash,
+        request_hash=request_hash,
+        started_at=now,
+        expires_at=now + timedelta(seconds=REPLY_KEPT_SECONDS),
+        **team_values(team),
+    )
+    for _attempt in range(2):
+        if IdempotentReply.objects.bulk_create([row], ignore_conflicts=True) and _is_ours(team, row):
+            setattr(request, _CLAIM, row.id)
+            return None
+        found = IdempotentReply.objects.for_team(team).filter(key_hash=key_hash).first()
+        if found is None:
+            continue
+        if found.expires_at <= now or _abandoned(found):
+            IdempotentReply.objects.filter(pk=found.pk, started_at=found.started_at).delete()
+            continue
+        return _kept_answer(found, request_hash)
+    raise _still_running()
+
+
+def _is_ours(team: TeamContext, row: IdempotentReply) -> bool:
+    return IdempotentReply.objects.for_team(team).filter(pk=row.pk).exists()
+
+
+def _abandoned(row: IdempotentReply) -> bool:
+    age = clock.now() - row.started_at
+    return row.state == ReplyState.RUNNING and age > timedelta(seconds=REPLY_RUNNING_SECONDS)
+
+
+def _kept_answer(row: IdempotentReply, request_hash: bytes) -> Response:
+    if bytes(row.request_hash) != request_hash:
+        problem = Problem(("header", "Idempotency-Key"), ErrorCode.IDEMPOTENCY_KEY_REUSED.meaning, "reused")
+        raise invalid([problem], ErrorCode.IDEMPOTENCY_KEY_REUSED)
+    if row.state == ReplyState.RUNNING:
+        raise _still_running()
+    reply: dict[str, Any] = row.reply
+    return Response(
+        reply["body"],
+        status=row.status_code or 200,
+        headers={**reply["headers"], "Idempotent-Replayed": "true"},
+    )
+
+
+def _still_running() -> ServiceError:
+    return ServiceError(ErrorCode.REQUEST_RUNNING, headers={"Retry-After": "1"})
+
+
+def _request_hash(request: Request) -> bytes:
+    """Method, full path and body, so that a key can't be reused for another request."""
+    raw = request._request.body
+    address = f"{request.method} {request.get_full_path()}".encode()
+    return hashlib.sha256(address + b"\x00" + raw).digest()
+
+
+def _user_id(request: Request, response: Response) -> UUID | None:
+    """Whose data the reply holds, so that it is erased with them."""
+    match = request._request.resolver_match
+    named = match.kwargs.get("user_id") if match else None
+    if isinstance(named, UUID):
+        return named
+    data = response.data if isinstance(response.data, dict) else {}
+    value = data.get("user_id") or named
+    return value if isinstance(value, UUID) else UUID(str(value)) if value else None

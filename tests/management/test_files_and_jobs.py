@@ -1,0 +1,120 @@
+"""Stored files lie sealed and whole; background jobs are worked once."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from pytest_django import DjangoCaptureOnCommitCallbacks
+
+from healthsvc.kernel import clock
+from healthsvc.kernel.crypto import DecryptionError
+from healthsvc.kernel.scope import team_scope
+from management import files, jobs
+from management.models import BackgroundJob, StoredFile
+from management.storage import CHUNK_BYTES, EncryptedFileSystemStorage
+from tests.factories import Tenant
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> EncryptedFileSystemStorage:
+    return EncryptedFileSystemStorage(location=tmp_path)
+
+
+@pytest.mark.parametrize("size", [0, 1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES])
+def test_a_file_reads_back(storage: EncryptedFileSystemStorage, tmp_path: Path, size: int) -> None:
+    content = bytes(number % 251 for number in range(size))
+    pieces = iter([content[: size // 3], content[size // 3 :]])
+    assert storage.write_chunks("folder/name", pieces) == size
+    assert b"".join(storage.read_chunks("folder/name")) == content
+    raw = (tmp_path / "folder/name").read_bytes()
+    assert size < 20 or content[:20] not in raw
+    assert (tmp_path / "folder/name").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_cut_swapped_or_moved_file_does_not_open(storage: EncryptedFileSystemStorage, tmp_path: Path) -> None:
+    storage.write_chunks("a", iter([bytes(2 * CHUNK_BYTES + 5)]))
+    path = tmp_path / "a"
+    raw = path.read_bytes()
+    first = 4 + int.from_bytes(raw[:4])
+    second = first + 4 + int.from_bytes(raw[first : first + 4])
+    for broken in (raw[:first], raw[:second], raw[first:], raw[first:second] + raw[:first] + raw[second:], b""):
+        path.write_bytes(broken)
+        with pytest.raises(DecryptionError):
+            list(storage.read_chunks("a"))
+    path.write_bytes(raw)
+    path.rename(tmp_path / "b")
+    with pytest.raises(DecryptionError):
+        list(storage.read_chunks("b"))
+
+
+def test_an_existing_file_is_never_overwritten(storage: EncryptedFileSystemStorage) -> None:
+    storage.write_chunks("a", iter([b"first"]))
+    with pytest.raises(FileExistsError):
+        storage.write_chunks("a", iter([b"second"]))
+    assert b"".join(storage.read_chunks("a")) == b"first"
+
+
+def test_a_stored_file_goes_with_its_row(
+    in_team: Tenant, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b"report"
+
+    stored = files.file_store(team=in_team.context, user_id=uuid4(), purpose="test", chunks=pieces())
+    assert stored.size_bytes == 6
+    assert b"".join(files.file_chunks(stored)) == b"report"
+    with django_capture_on_commit_callbacks(execute=True):
+        files.file_remove(stored)
+    assert StoredFile.objects.count() == 0
+    with pytest.raises(FileNotFoundError):
+        list(files.file_chunks(stored))
+
+
+def _job(tenant: Tenant) -> BackgroundJob:
+    return jobs.job_create(team=tenant.context, kind="test", user_id=None, parameters={})
+
+
+def test_a_job_is_claimed_once_and_again_when_its_worker_died(in_team: Tenant) -> None:
+    job = _job(in_team)
+    first = jobs.job_claim(job_id=job.id)
+    assert first is not None
+    assert jobs.job_claim(job_id=job.id) is None
+    assert jobs.jobs_left_behind("test") == []
+    BackgroundJob.objects.update(lease_until=clock.now() - timedelta(seconds=1))
+    assert jobs.jobs_left_behind("test") == [job.id]
+    second = jobs.job_claim(job_id=job.id)
+    assert second is not None
+    assert second.attempts == 2
+    assert not jobs.job_renew(first, progress_done=5)
+    assert not jobs.job_finish(first, receipt={"by": "first"})
+    assert jobs.job_renew(second, progress_done=7, checkpoint={"batch": 3})
+    assert jobs.job_finish(second, receipt={"by": "second"})
+    job.refresh_from_db()
+    assert (job.status, job.receipt, job.progress_done, job.checkpoint) == (
+        "succeeded",
+        {"by": "second"},
+        7,
+        {"batch": 3},
+    )
+    assert jobs.job_claim(job_id=job.id) is None
+
+
+def test_a_failed_job_says_why(in_team: Tenant) -> None:
+    job = _job(in_team)
+    claimed = jobs.job_claim(job_id=job.id)
+    assert claimed is not None
+    assert jobs.job_finish(claimed, receipt={}, error_code="unreadable")
+    job.refresh_from_db()
+    assert (job.status, job.error_code) == ("failed", "unreadable")
+    assert job.ended_at is not None
+
+
+def test_a_job_that_waits_too_long_is_found(in_team: Tenant, other_team: Tenant) -> None:
+    job = _job(in_team)
+    assert jobs.jobs_left_behind("test") == []
+    BackgroundJob.objects.update(created_at=clock.now() - timedelta(seconds=61))
+    assert jobs.jobs_left_behind("test") == [job.id]
+    with team_scope(other_team.context):
+        assert BackgroundJob.objects.count() == 0
