@@ -1,0 +1,8 @@
+"""`make bench`: every measurement, each printed as ratios of one run."""
+
+import bench.stage
+from bench import users
+
+if __name__ == "__main__":
+    with bench.stage.stage() as tenant:
+        users.measure(tenant)

@@ -1,0 +1,17 @@
+"""Addresses of the management API: each app's own part, composed here."""
+
+from django.urls import include, path
+
+from healthsvc import documents
+
+urlpatterns = [
+    path("openapi.json", documents.openapi),
+    path("docs", documents.docs),
+    path("", include("management.urls")),
+    path("", include("management.management_urls")),
+]
+
+handler400 = "healthsvc.pages.bad_request"
+handler403 = "healthsvc.pages.permission_denied"
+handler404 = "healthsvc.pages.page_not_found"
+handler500 = "healthsvc.pages.server_error"

@@ -1,0 +1,114 @@
+"""The generated pages of `docs/`: error codes, settings and events, written from the code they describe."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+
+from django.conf import settings
+
+from healthsvc import env
+from healthsvc.kernel.errors import ErrorCode
+
+_NOTICE = "<!-- Written by `manage.py docs_generate`; change the code, not this page. -->\n"
+
+#: What each environment variable is for. A variable without a line here fails the tests.
+SETTING_MEANINGS: Mapping[str, str] = {
+    "ALLOWED_HOSTS": "Host names the service answers to, comma separated.",
+    "BASE_URL": "The address people and clients reach the team API and the link pages at.",
+    "DATABASE_CONNECTION_SECONDS": "How long a database connection is kept open between requests.",
+    "DATABASE_OWNER_URL": "PostgreSQL as the role that owns the tables; used by `migrate` only.",
+    "DATABASE_URL": "PostgreSQL as the service's own role, which owns nothing and obeys row-level security.",
+    "DEBUG": "Django's debug mode; refused outside the embedded default.",
+    "FIELD_ENCRYPTION_KEYS": "`id:base64 of 32 bytes`, comma separated, the current key first; old keys still open.",
+    "HEALTHSVC_BROKER_DIR": "Folder of the filesystem broker, used where REDIS_URL is empty.",
+    "HEALTHSVC_DATA_DIR": "Where the embedded servers, stored files and secrets of the embedded default live.",
+    "HEALTHSVC_EMBEDDED": "Set by `make run`: servers and secrets are this machine's own, some checks are softer.",
+    "HEALTHSVC_LOOPBACK_ORIGINS": "Exact origins on this machine that outbound requests may reach; embedded only.",
+    "KEY_PEPPER": "Keys the hashes of API keys and tokens. Losing it makes every key unknown.",
+    "LINK_CODE_SCHEME": "URL scheme of the exchange URL of link codes.",
+    "LINK_TOKEN_HEADERS": "Header names a link token is taken from.",
+    "LOG_JSON": "Log lines as JSON.",
+    "LOG_LEVEL": "Least severe level that is logged.",
+    "MANAGEMENT_KEY_HEADERS": "Header names a management key is taken from.",
+    "MANAGEMENT_URL": "The address of the management API.",
+    "OUTBOUND_ALLOWED_NETWORKS": "Private networks (CIDR) that webhooks may reach; none by default.",
+    "PARQUET_MEDIA_TYPE": "Media type of the aggregation query's Parquet archive.",
+    "QUALIFIED_COLUMN_NAMES": "Name aggregation columns `func.column` always.",
+    "RATE_LIMIT_REQUESTS": "Requests a key may make in a window; 0 for no limit.",
+    "RATE_LIMIT_WINDOW_SECONDS": "Length of that window.",
+    "REDIS_URL": "`redis://…`, `rediss://…` or `unix:///path?db=0`. Empty: filesystem broker, no rate limits.",
+    "SECRET_KEY": "Signs sessions and forms; at least 43 random characters.",
+    "SIMULATOR_URL": "Where the provider simulator answers, for sandbox keys.",
+    "TEAM_KEY_HEADERS": "Header names a team key is taken from.",
+    "TRUSTED_PROXY_COUNT": "How many proxies in front are believed about the caller's address.",
+}
+
+
+def errors_page() -> str:
+    """`docs/errors.md`."""
+    rows = "".join(
+        f"| `{code.code}` | {code.status} | {code.meaning} |\n" for code in sorted(ErrorCode, key=_by_status)
+    )
+    return (
+        f"{_NOTICE}# Errors\n\n"
+        "Every refusal has one body:\n\n"
+        '```json\n{"detail": "…", "code": "…", "request_id": "…"}\n```\n\n'
+        "`detail` is a sentence. For 422 it is a list of `{loc, msg, type}`: `loc` is the path to what is wrong\n"
+        '(`["body", "client_user_id"]`), `msg` says what would be right, `type` is stable. A taken\n'
+        "`client_user_id` answers an object with the living user's id. No value of the request is repeated.\n"
+        "`request_id` is also in the `X-Request-Id` header of every answer; quote it to the operator.\n\n"
+        f"| code | status | meaning |\n|---|---|---|\n{rows}"
+    )
+
+
+def _by_status(code: ErrorCode) -> tuple[int, str]:
+    return code.status, code.code
+
+
+def settings_page() -> str:
+    """`docs/settings.md`."""
+    import_module(settings.SETTINGS_MODULE)
+    rows = []
+    for item in env.declared():
+        if item.name not in SETTING_MEANINGS:
+            continue
+        default = "(secret)" if item.secret else f"`{_relative(item.default)}`" if item.default else ""
+        bounds = (
+            f" {item.minimum} to {item.maximum if item.maximum is not None else '…'}"
+            if item.minimum is not None
+            else ""
+        )
+        rows.append(f"| `{item.name}` | {item.kind}{bounds} | {default} | {SETTING_MEANINGS[item.name]} |\n")
+    return (
+        f"{_NOTICE}# Settings\n\n"
+        "All settings are environment variables, read strictly: a value that is not understood stops the process.\n"
+        "Any secret may be given as `NAME_FILE`, the path of a file that holds it.\n\n"
+        f"| variable | kind | default | meaning |\n|---|---|---|---|\n{''.join(rows)}"
+    )
+
+
+def _relative(text: str) -> str:
+    """A default under the checkout, as everyone has it."""
+    return text.replace(str(settings.DATA_DIR), "./var").replace(str(settings.BASE_DIR), ".")
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "docs/errors.md": errors_page,
+    "docs/settings.md": settings_page,
+}
+
+
+def pages_that_differ() -> list[str]:
+    """Pages whose kept text is not what the code says."""
+    return [name for name, make in PAGES.items() if not _path(name).exists() or _path(name).read_text() != make()]
+
+
+def pages_write() -> None:
+    """Write every page."""
+    for name, make in PAGES.items():
+        _path(name).parent.mkdir(parents=True, exist_ok=True)
+        _path(name).write_text(make())
+
+
+def _path(name: str) -> Path:
+    return Path(settings.BASE_DIR) / name

@@ -1,0 +1,52 @@
+"""Generated pages, commands and files stay true to the code."""
+
+import subprocess
+from io import StringIO
+
+from django.core.management import call_command, get_commands
+
+from healthsvc import env, reference_docs
+from healthsvc.kernel.errors import ErrorCode
+from tests.invariants.test_code import PACKAGES, ROOT
+
+#: Commands that a test can't call in its own process, with what covers them.
+COVERED_OTHERWISE = {
+    "migrate": "makes every test database",
+    "up": "the journey starts it as a person would",
+}
+
+
+def test_generated_pages_are_as_the_code_says() -> None:
+    out = StringIO()
+    call_command("docs_generate", "--check", stdout=out)
+    assert "as the code says" in out.getvalue()
+
+
+def test_every_error_code_is_in_the_docs() -> None:
+    page = (ROOT / "docs/errors.md").read_text()
+    assert [code.code for code in ErrorCode if f"`{code.code}`" not in page] == []
+
+
+def test_every_setting_has_a_meaning_and_every_meaning_a_setting() -> None:
+    settings_source = (ROOT / "healthsvc/settings.py").read_text()
+    asked = {item.name for item in env.declared() if f'"{item.name}"' in settings_source}
+    assert asked == set(reference_docs.SETTING_MEANINGS)
+
+
+def test_every_command_is_called_by_a_test() -> None:
+    ours = {name for name, app in get_commands().items() if str(app).split(".")[0] in PACKAGES}
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
+    called = {name for name in ours if f'"{name}"' in tests}
+    assert ours - called - set(COVERED_OTHERWISE) == set()
+    assert set(COVERED_OTHERWISE) - ours == set()
+
+
+def test_no_path_of_a_machine_is_committed() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    needles = (b"/home/", b"/root/" + b".pyenv", b"/work/" + b"main")
+    found = [
+        name
+        for name in tracked
+        if (ROOT / name).is_file() and any(needle in (ROOT / name).read_bytes() for needle in needles)
+    ]
+    assert found == []
