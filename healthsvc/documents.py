@@ -1,6 +1,7 @@
 """The OpenAPI document and the documentation page of each address."""
 
 from functools import lru_cache
+from threading import Lock
 
 import orjson
 from django.conf import settings
@@ -11,10 +12,18 @@ from django.templatetags.static import static
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 
+#: The generator marks the views it looks at, so two threads must not run it at once.
+_generating = Lock()
+
+
+def openapi_document(urlconf: str) -> bytes:
+    """The OpenAPI 3.1 document of an address, as indented JSON; made once a process."""
+    with _generating:
+        return _document(urlconf)
+
 
 @lru_cache(maxsize=2)
-def openapi_document(urlconf: str) -> bytes:
-    """The OpenAPI 3.1 document of an address, as indented JSON."""
+def _document(urlconf: str) -> bytes:
     document = SchemaGenerator(urlconf=urlconf).get_schema(request=None, public=True)
     return orjson.dumps(document, default=str, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS)
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -10,6 +11,7 @@ import pytest
 from django.urls import URLPattern, URLResolver
 from openapi_spec_validator import validate
 
+from healthsvc import documents
 from healthsvc.kernel.api import Access, ServiceViewSet
 from tests.clients import ApiClient
 from tests.documents import MANAGEMENT_URLCONF, TEAM_URLCONF, document, document_path
@@ -132,8 +134,13 @@ def test_every_operation_is_named_once_and_described(urlconf: str) -> None:
 
 
 def test_documents_are_the_same_each_time() -> None:
-    from healthsvc.documents import openapi_document
+    first = documents.openapi_document(TEAM_URLCONF)
+    documents._document.cache_clear()
+    assert orjson.loads(documents.openapi_document(TEAM_URLCONF)) == orjson.loads(first)
 
-    first = openapi_document(TEAM_URLCONF)
-    openapi_document.cache_clear()
-    assert orjson.loads(openapi_document(TEAM_URLCONF)) == orjson.loads(first)
+
+def test_threads_that_ask_for_the_document_at_once_all_get_it() -> None:
+    documents._document.cache_clear()
+    with ThreadPoolExecutor(4) as pool:
+        made = set(pool.map(documents.openapi_document, [TEAM_URLCONF] * 4))
+    assert len(made) == 1

@@ -6,7 +6,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from management.models import Organisation
+from management.models import Organisation, Team
+from management.serializers import TeamItem
 from tests import factories
 from tests.clients import ApiClient
 
@@ -115,3 +116,8 @@ def test_list_costs_the_same_queries_for_any_number(
     with CaptureQueriesContext(connection) as captured:
         management_api.get(f"/v1/org/{organisation.id}/team")
     assert len(captured) == 2, [query["sql"] for query in captured]
+
+
+def test_an_unknown_stored_region_does_not_break_the_answer(organisation: Organisation) -> None:
+    stored = Team(organisation=organisation, name="Later", region="ap", created_at=organisation.created_at)
+    assert TeamItem(stored).data["region"] == "ap"
