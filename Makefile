@@ -2,9 +2,10 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 
+# 3.12 and 3.11 first: the Redis wheel of the embedded default stops there.
 # The first Python that runs (a version manager's shim may exist and refuse) and is of a supported version.
 ifeq ($(origin PYTHON), undefined)
-PYTHON := $(shell for name in python3.13 python3.12 python3.11 python3; do \
+PYTHON := $(shell for name in python3.12 python3.11 python3.13 python3; do \
 	"$$name" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' >/dev/null 2>&1 && echo "$$name" && break; \
 	done)
 endif

@@ -9,7 +9,12 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "healthsvc.settings")
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    from healthsvc.env import EnvError
+
+    try:
+        execute_from_command_line(sys.argv)
+    except EnvError as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

@@ -43,6 +43,13 @@ def socket_folder(preferred: Path, socket_name: str, owner: Account | None = Non
     raise LocationError(f"No folder for the socket {socket_name} has a path under {SOCKET_PATH_BYTES} bytes.")
 
 
+def give_up_socket_folder(folder: Path, preferred: Path) -> None:
+    """Remove the folder in the temp folder that `socket_folder` chose, once no socket is in it."""
+    if folder != preferred:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+
 def private_folder(folder: Path, owner: Account | None = None) -> Path:
     """Make `folder`, or check that it is a real folder of the right owner; only that owner may enter it.
 

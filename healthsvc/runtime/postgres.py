@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from healthsvc.runtime import postgres_cluster, postgres_roles
-from healthsvc.runtime.locations import private_folder, socket_folder
+from healthsvc.runtime.locations import give_up_socket_folder, private_folder, socket_folder
 from healthsvc.runtime.locks import FolderLock
 from healthsvc.runtime.postgres_places import PostgresOptions, choose_places
 from healthsvc.runtime.postgres_roles import PostgresUrls
@@ -92,6 +92,7 @@ class EmbeddedPostgres:
 
     def release(self) -> None:
         """Give the folder up, once the server is stopped."""
+        give_up_socket_folder(self._sockets(), self.places.sockets)
         self._lock.release()
 
     def _sockets(self) -> Path:

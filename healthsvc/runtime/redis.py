@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from healthsvc.runtime.locations import private_folder, socket_folder
+from healthsvc.runtime.locations import give_up_socket_folder, private_folder, socket_folder
 from healthsvc.runtime.locks import FolderLock
 from healthsvc.runtime.processes import Guarded, Program
 
@@ -110,6 +110,7 @@ class EmbeddedRedis:
 
     def release(self) -> None:
         """Give the folder up, once the server is stopped."""
+        give_up_socket_folder(self._socket.parent, self._folder)
         self._lock.release()
 
     @property

@@ -42,9 +42,11 @@ def test_servers() -> Iterator[dict[str, str]]:
         with contextlib.ExitStack() as stack:
             options = PostgresOptions(durable=False, owner_creates_databases=True, fallback_root=folder)
             postgres = EmbeddedPostgres(folder, say=_say, options=options)
+            stack.callback(postgres.release)
             stack.callback(postgres.stop)
             urls = postgres.start(folder / "run")
             redis = EmbeddedRedis(folder, redis_program, say=_say, durable=False)
+            stack.callback(redis.release)
             stack.callback(redis.stop)
             redis_urls = redis.start(folder / "run")
             yield {

@@ -59,6 +59,7 @@ class _Tree:
         self._key_header = key_header
         self._records = settings.data_folder / "run"
         self._supervisor = Supervisor(console, self._records)
+        self._servers: list[EmbeddedPostgres | EmbeddedRedis] = []
 
     def run(self) -> int:
         with self._supervisor.watch_signals():
@@ -73,6 +74,8 @@ class _Tree:
                 pass
             finally:
                 self._supervisor.stop_all()
+                for server in self._servers:
+                    server.release()
                 (self._settings.data_folder / CONNECTION_FILE).unlink(missing_ok=True)
             self._console.say("stopped")
         return 0
@@ -96,6 +99,7 @@ class _Tree:
             return {}
         options = PostgresOptions(account=self._settings.postgres_account)
         server = EmbeddedPostgres(self._settings.data_folder, say=self._console.say, options=options)
+        self._servers.append(server)
         self._supervisor.add(server.program(), tier=_SERVER_TIER)
         self._wait(server.accepts, "PostgreSQL", "postgres", POSTGRES_START_SECONDS, server.log_tail)
         server.make_roles()
@@ -115,6 +119,7 @@ class _Tree:
             )
             return {"CELERY_BROKER_URL": "filesystem://"}
         server = EmbeddedRedis(self._settings.data_folder, program, say=self._console.say)
+        self._servers.append(server)
         self._supervisor.add(server.program(), tier=_SERVER_TIER)
         self._wait(server.accepts, "Redis", "redis", REDIS_START_SECONDS, server.log_tail)
         self._console.say(f"Redis: embedded, {program}")

@@ -224,7 +224,8 @@ def test_values_stay_out_of_the_log(data: Folder) -> None:
     assert "canary-4711" not in logged
 
 
-def test_a_long_data_path_works(folder: Path) -> None:
+def test_a_long_data_path_works(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
     path = folder / ("long-folder-name-" * 5) / "with, space"
     for part in (path.parent, path):
         part.mkdir(mode=0o711)
@@ -232,8 +233,10 @@ def test_a_long_data_path_works(folder: Path) -> None:
     data = Folder(path)
     try:
         assert _one(data.start().urls.database_url, b"SELECT 1") == 1
+        assert len(list(folder.glob("healthsvc-*"))) == 1
     finally:
         data.stop()
+    assert list(folder.glob("healthsvc-*")) == []
 
 
 def test_as_root_a_closed_data_folder_keeps_its_cluster_outside(data: Folder) -> None:
