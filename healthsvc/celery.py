@@ -3,7 +3,7 @@
 import os
 
 from celery import Celery
-from celery.signals import setup_logging
+from celery.signals import setup_logging, worker_ready
 from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "healthsvc.settings")
@@ -65,3 +65,9 @@ app.autodiscover_tasks()
 @setup_logging.connect
 def _keep_our_logging(**_ignored: object) -> None:
     """Celery would replace the root logger's handlers; Django's LOGGING stands."""
+
+
+@worker_ready.connect
+def _say_hello(**_ignored: object) -> None:
+    """A worker that has just started is seen at once, not at beat's next turn."""
+    app.send_task("management.worker_seen", ignore_result=True)

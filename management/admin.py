@@ -28,6 +28,7 @@ from management.staff_admin import KeepingAdmin, PersonalAdmin, ReadOnlyAdmin
 admin.site.site_header = "healthsvc"
 admin.site.site_title = "healthsvc staff"
 admin.site.index_title = "Staff"
+admin.site.site_url = None
 admin.site.unregister(Group)
 
 

@@ -11,8 +11,8 @@ from healthsvc.kernel.principal import Environment
 class Region(TextChoices):
     """Where a team's data live."""
 
-    US = "us"
-    EU = "eu"
+    US = "us", "us"
+    EU = "eu", "eu"
 
 
 class KeyRole(TextChoices):

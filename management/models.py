@@ -20,6 +20,8 @@ class StaffUser(AbstractUser):
 
     class Meta(AbstractUser.Meta):
         db_table = "management_staff_user"
+        verbose_name = "staff login"
+        verbose_name_plural = "staff logins"
 
 
 class Organisation(models.Model):
@@ -82,6 +84,7 @@ class TeamSettings(models.Model):
 
     class Meta:
         db_table = "management_team_settings"
+        verbose_name_plural = "team settings"
         constraints = [
             models.UniqueConstraint(fields=["team", "environment"], name="team_settings_once"),
             environment_check("management_team_settings"),

@@ -76,6 +76,9 @@ def logging_config(*, level: str, as_json: bool) -> dict[str, Any]:
             "django.server": {"handlers": [], "propagate": False, "level": "ERROR"},
             # Our own access line says what this one says, without the path's values.
             "django.request": {"level": "CRITICAL", "propagate": True},
+            # A line for every tick and every message drowns what matters.
+            "celery.beat": {"level": "WARNING", "propagate": True},
+            "celery.worker.strategy": {"level": "WARNING", "propagate": True},
             # Its lines quote exceptions and arguments; kernel.jobs.ServiceTask says the same without them.
             "celery.app.trace": {"level": "CRITICAL", "propagate": False},
         },

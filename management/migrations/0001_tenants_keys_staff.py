@@ -121,8 +121,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "verbose_name": "user",
-                "verbose_name_plural": "users",
+                "verbose_name": "staff login",
+                "verbose_name_plural": "staff logins",
                 "db_table": "management_staff_user",
                 "abstract": False,
             },
@@ -178,7 +178,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("name", models.CharField(max_length=80)),
-                ("region", models.CharField(choices=[("us", "Us"), ("eu", "Eu")], max_length=2)),
+                ("region", models.CharField(choices=[("us", "us"), ("eu", "eu")], max_length=2)),
                 ("created_at", models.DateTimeField()),
                 (
                     "organisation",
@@ -369,6 +369,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name_plural": "team settings",
                 "db_table": "management_team_settings",
             },
         ),
