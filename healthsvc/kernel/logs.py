@@ -56,7 +56,7 @@ def logging_config(*, level: str, as_json: bool) -> dict[str, Any]:
     renderer: Any = (
         structlog.processors.JSONRenderer()
         if as_json
-        else structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event"])
+        else structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0)
     )
     return {
         "version": 1,
