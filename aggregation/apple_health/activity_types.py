@@ -1,0 +1,103 @@
+"""HealthKit's workout activity types and the sports they are."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from aggregation.sports import OTHER
+
+PREFIX = "HKWorkoutActivityType"
+
+#: HKWorkoutActivityType (iOS 18 SDK, without its prefix) to sport slug.
+SPORT_SLUGS: Mapping[str, str] = MappingProxyType(
+    {
+        "AmericanFootball": "american_football",
+        "Archery": "archery",
+        "AustralianFootball": "australian_football",
+        "Badminton": "badminton",
+        "Barre": "barre",
+        "Baseball": "baseball",
+        "Basketball": "basketball",
+        "Bowling": "bowling",
+        "Boxing": "boxing",
+        "CardioDance": "cardio_dance",
+        "Climbing": "climbing",
+        "Cooldown": "cooldown",
+        "CoreTraining": "core_training",
+        "Cricket": "cricket",
+        "CrossCountrySkiing": "cross_country_skiing",
+        "CrossTraining": "cross_training",
+        "Curling": "curling",
+        "Cycling": "cycling",
+        "Dance": "dance",
+        "DanceInspiredTraining": "cardio_dance",
+        "DiscSports": "disc_sports",
+        "DownhillSkiing": "downhill_skiing",
+        "Elliptical": "elliptical",
+        "EquestrianSports": "horse_riding",
+        "Fencing": "fencing",
+        "Fishing": "fishing",
+        "FitnessGaming": "fitness_gaming",
+        "Flexibility": "stretching",
+        "FunctionalStrengthTraining": "functional_strength_training",
+        "Golf": "golf",
+        "Gymnastics": "gymnastics",
+        "HandCycling": "hand_cycling",
+        "Handball": "handball",
+        "HighIntensityIntervalTraining": "high_intensity_interval_training",
+        "Hiking": "hiking",
+        "Hockey": "hockey",
+        "Hunting": "hunting",
+        "JumpRope": "jump_rope",
+        "Kickboxing": "kickboxing",
+        "Lacrosse": "lacrosse",
+        "MartialArts": "martial_arts",
+        "MindAndBody": "mind_and_body",
+        "MixedCardio": "mixed_cardio",
+        "MixedMetabolicCardioTraining": "mixed_cardio",
+        "Other": "other",
+        "PaddleSports": "paddle_sports",
+        "Pickleball": "pickleball",
+        "Pilates": "pilates",
+        "Play": "play",
+        "PreparationAndRecovery": "recovery",
+        "Racquetball": "racquetball",
+        "Rowing": "rowing",
+        "Rugby": "rugby",
+        "Running": "running",
+        "Sailing": "sailing",
+        "SkatingSports": "skating",
+        "Snowboarding": "snowboarding",
+        "SnowSports": "snow_sports",
+        "Soccer": "soccer",
+        "SocialDance": "dance",
+        "Softball": "softball",
+        "Squash": "squash",
+        "StairClimbing": "stair_climbing",
+        "Stairs": "stairs",
+        "StepTraining": "step_training",
+        "SurfingSports": "surfing",
+        "SwimBikeRun": "triathlon",
+        "Swimming": "swimming",
+        "TableTennis": "table_tennis",
+        "TaiChi": "tai_chi",
+        "Tennis": "tennis",
+        "TrackAndField": "track_and_field",
+        "TraditionalStrengthTraining": "strength_training",
+        "Transition": "transition",
+        "UnderwaterDiving": "diving",
+        "Volleyball": "volleyball",
+        "Walking": "walking",
+        "WaterFitness": "water_fitness",
+        "WaterPolo": "water_polo",
+        "WaterSports": "water_sports",
+        "WheelchairRunPace": "wheelchair_running",
+        "WheelchairWalkPace": "wheelchair_walking",
+        "Wrestling": "wrestling",
+        "Yoga": "yoga",
+    }
+)
+
+
+def sport_slug(activity_type: str) -> str:
+    """The sport of an activity type; `other` for types newer than this table, so that no workout is lost."""
+    return SPORT_SLUGS.get(activity_type.removeprefix(PREFIX), OTHER.slug)

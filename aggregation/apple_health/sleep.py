@@ -1,0 +1,215 @@
+"""Sleep-analysis records grouped into nights.
+
+An export holds sleep as intervals with a stage, in no promised order, several sources side by side. Each source is
+grouped by itself: its intervals sorted by start, a new session where more than `MAX_GAP_SECONDS` lie between the
+latest end so far and the next start. Where intervals of one source overlap, a moment counts once, as the first of
+deep, REM, core, awake, asleep without stage, in bed. Time in bed in which nothing else is known counts as awake.
+
+A session with no asleep interval (phones before iOS 16 record only "in bed") says nothing of sleep: it is refused
+as `no_sleep_stage` instead of being stored as a night of zero hours. `total` includes sleep without a stage (iOS 15
+and before), so it may exceed light + rem + deep.
+"""
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+
+from aggregation.apple_health.identity import external_id
+from aggregation.apple_health.instants import MICROSECONDS, Instant
+from aggregation.records import DataSource, SummaryRecord
+from healthsvc.kernel.clock import utc_text
+
+SLEEP_TYPE = "HKCategoryTypeIdentifierSleepAnalysis"
+
+#: An hour awake without a record ends a night; shorter ones (a walk to the kitchen) do not.
+MAX_GAP_SECONDS = 3600
+#: No single stage lasts longer; such an interval is a timer that was never stopped.
+MAX_INTERVAL_SECONDS = 24 * 3600
+#: A night has some dozens; a longer chain of overlapping records is cut, so that one session stays small in memory.
+MAX_SESSION_INTERVALS = 2_000
+#: From the API's description of SleepType.
+LONG_SLEEP_SECONDS = 3 * 3600
+#: From the API's description of latency: the first five minutes of persistent sleep.
+PERSISTENT_SLEEP_SECONDS = 5 * 60
+
+
+class Stage(IntEnum):
+    """Sleep stages, in the order in which one outranks another at the same moment."""
+
+    DEEP = 0
+    REM = 1
+    CORE = 2
+    AWAKE = 3
+    UNSPECIFIED = 4
+    IN_BED = 5
+
+
+ASLEEP = frozenset({Stage.DEEP, Stage.REM, Stage.CORE, Stage.UNSPECIFIED})
+
+#: HKCategoryValueSleepAnalysis; plain "Asleep" is what iOS 15 and before wrote.
+STAGES = {
+    "HKCategoryValueSleepAnalysisAsleepDeep": Stage.DEEP,
+    "HKCategoryValueSleepAnalysisAsleepREM": Stage.REM,
+    "HKCategoryValueSleepAnalysisAsleepCore": Stage.CORE,
+    "HKCategoryValueSleepAnalysisAwake": Stage.AWAKE,
+    "HKCategoryValueSleepAnalysisAsleepUnspecified": Stage.UNSPECIFIED,
+    "HKCategoryValueSleepAnalysisAsleep": Stage.UNSPECIFIED,
+    "HKCategoryValueSleepAnalysisInBed": Stage.IN_BED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Interval:
+    start_us: int
+    end_us: int
+    stage: Stage
+    offset_seconds: int
+
+
+@dataclass(slots=True)
+class _Columns:
+    """One source's intervals, 21 bytes each."""
+
+    start_us: "array[int]" = field(default_factory=lambda: array("q"))
+    end_us: "array[int]" = field(default_factory=lambda: array("q"))
+    stage: "array[int]" = field(default_factory=lambda: array("b"))
+    offset_seconds: "array[int]" = field(default_factory=lambda: array("i"))
+
+    def in_order(self) -> Iterator[_Interval]:
+        order = np.lexsort((self.stage, self.end_us, self.start_us))
+        for index in map(int, order):
+            yield _Interval(
+                self.start_us[index], self.end_us[index], Stage(self.stage[index]), self.offset_seconds[index]
+            )
+
+
+class SleepBuffer:
+    """Holds sleep intervals until the export ends, no more than its two bounds."""
+
+    def __init__(self, *, max_intervals: int, max_sources: int) -> None:
+        self._by_source: dict[DataSource, _Columns] = {}
+        self._count = 0
+        self._max_intervals = max_intervals
+        self._max_sources = max_sources
+        self.unstaged_intervals = 0
+
+    def add(self, source: DataSource, start: Instant, end: Instant, stage: Stage) -> bool:
+        """Keep one interval, False where the buffer is full. Its offset is that of its end, for a night belongs to
+        the day of waking."""
+        columns = self._by_source.get(source)
+        if self._count >= self._max_intervals or (columns is None and len(self._by_source) >= self._max_sources):
+            return False
+        if columns is None:
+            columns = self._by_source[source] = _Columns()
+        columns.start_us.append(start.utc_us)
+        columns.end_us.append(end.utc_us)
+        columns.stage.append(stage)
+        columns.offset_seconds.append(end.offset_seconds)
+        self._count += 1
+        return True
+
+    def sessions(self) -> Iterator[SummaryRecord]:
+        """Every session with sleep in it, by source and start; counts in `unstaged_intervals` the intervals of
+        those without. Empties the buffer."""
+        while self._by_source:
+            source = next(iter(self._by_source))
+            for session in _grouped(self._by_source.pop(source)):
+                if any(interval.stage in ASLEEP for interval in session):
+                    yield _summary(source, session)
+                else:
+                    self.unstaged_intervals += len(session)
+        self._count = 0
+
+
+def _grouped(columns: _Columns) -> Iterator[list[_Interval]]:
+    session: list[_Interval] = []
+    latest_end_us = 0
+    for interval in columns.in_order():
+        apart = interval.start_us - latest_end_us > MAX_GAP_SECONDS * MICROSECONDS
+        if session and (apart or len(session) >= MAX_SESSION_INTERVALS):
+            yield session
+            session = []
+        latest_end_us = max(latest_end_us, interval.end_us) if session else interval.end_us
+        session.append(interval)
+    if session:
+        yield session
+
+
+def _segments(session: list[_Interval]) -> list[tuple[int, int, Stage]]:
+    """The session as (start, end, stage) without overlaps, in order, neighbours of one stage joined; moments that
+    no interval covers are left out."""
+    edges = sorted(
+        edge
+        for interval in session
+        for edge in ((interval.start_us, 1, interval.stage), (interval.end_us, -1, interval.stage))
+    )
+    active = [0] * len(Stage)
+    segments: list[tuple[int, int, Stage]] = []
+    previous_us = edges[0][0]
+    for at_us, change, stage in edges:
+        if at_us > previous_us:
+            top = next((candidate for candidate in Stage if active[candidate]), None)
+            if top is not None:
+                if segments and segments[-1][1] == previous_us and segments[-1][2] == top:
+                    segments[-1] = (segments[-1][0], at_us, top)
+                else:
+                    segments.append((previous_us, at_us, top))
+            previous_us = at_us
+        active[stage] += change
+    return segments
+
+
+def _latency_seconds(segments: list[tuple[int, int, Stage]]) -> int | None:
+    """From the session's start to the first persistent sleep; unknown where its first record is sleep itself."""
+    if segments[0][2] in ASLEEP:
+        return None
+    bedtime_us = segments[0][0]
+    run_start_us = run_end_us = 0
+    for start_us, end_us, stage in segments:
+        if stage not in ASLEEP:
+            continue
+        if start_us != run_end_us:
+            run_start_us = start_us
+        run_end_us = end_us
+        if run_end_us - run_start_us >= PERSISTENT_SLEEP_SECONDS * MICROSECONDS:
+            return (run_start_us - bedtime_us) // MICROSECONDS
+    return None
+
+
+def _summary(source: DataSource, session: list[_Interval]) -> SummaryRecord:
+    segments = _segments(session)
+    spent_us = dict.fromkeys(Stage, 0)
+    for start_us, end_us, stage in segments:
+        spent_us[stage] += end_us - start_us
+    seconds = {stage: spent // MICROSECONDS for stage, spent in spent_us.items()}
+    last = max(session, key=lambda interval: interval.end_us)
+    start = Instant(session[0].start_us, last.offset_seconds)
+    end = Instant(last.end_us, last.offset_seconds)
+    total_seconds = sum(seconds[stage] for stage in ASLEEP)
+    duration_seconds = (end.utc_us - start.utc_us) // MICROSECONDS
+    return SummaryRecord(
+        resource="sleep",
+        source=source,
+        external_id=external_id("sleep", source, start.utc_us),
+        calendar_date=end.local_on(),
+        starts_at=start.as_datetime(),
+        ends_at=end.as_datetime(),
+        timezone_offset_seconds=end.offset_seconds,
+        fields={
+            "bedtime_start": utc_text(start.as_datetime()),
+            "bedtime_stop": utc_text(end.as_datetime()),
+            "timezone_offset": end.offset_seconds,
+            "type": "long_sleep" if total_seconds >= LONG_SLEEP_SECONDS else "short_sleep",
+            "duration": duration_seconds,
+            "total": total_seconds,
+            "awake": seconds[Stage.AWAKE] + seconds[Stage.IN_BED],
+            "light": seconds[Stage.CORE],
+            "rem": seconds[Stage.REM],
+            "deep": seconds[Stage.DEEP],
+            "efficiency": 100.0 * total_seconds / duration_seconds,
+            "latency": _latency_seconds(segments),
+        },
+    )

@@ -1,0 +1,67 @@
+"""The count of what an import read and refused, from which its receipt is written."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from aggregation.records import Refusal
+
+#: The kind of what belongs to the document and not to one record.
+DOCUMENT_KIND = "HealthData"
+#: The kind of every type name after the first `ExportLimits.max_kinds`, and of names that are no identifiers.
+OTHER_KIND = "other"
+
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]{0,99}", re.ASCII)
+
+
+class RefusalReason(StrEnum):
+    """Stable codes of why a record was not handed on."""
+
+    UNKNOWN_TYPE = "unknown_type"
+    UNKNOWN_UNIT = "unknown_unit"
+    BAD_VALUE = "bad_value"
+    BAD_DATE = "bad_date"
+    OUT_OF_RANGE = "out_of_range"
+    END_BEFORE_START = "end_before_start"
+    EXCLUDED_CLINICAL = "excluded_clinical"
+    NO_SLEEP_STAGE = "no_sleep_stage"
+    TOO_MANY = "too_many"
+    MALFORMED = "malformed"
+    TRUNCATED = "truncated"
+
+
+@dataclass(slots=True)
+class ExportTally:
+    """Counts that grow while the export is read.
+
+    read: records met, by Apple's type name. refused: those not handed on, by type name and reason.
+    bytes_read, bytes_total: inflated bytes of export.xml.
+    """
+
+    read: Counter[str] = field(default_factory=Counter)
+    refused: Counter[tuple[str, RefusalReason]] = field(default_factory=Counter)
+    bytes_read: int = 0
+    bytes_total: int = 0
+    max_kinds: int = 1_000
+
+    def kind(self, name: str | None) -> str:
+        """The name under which a type is counted: bounded in number and form, for the file chooses it."""
+        if name is None:
+            return OTHER_KIND
+        if name in self.read or (len(self.read) < self.max_kinds and _IDENTIFIER.fullmatch(name)):
+            return name
+        return OTHER_KIND
+
+    def refuse(self, kind: str, reason: RefusalReason, count: int = 1) -> None:
+        """Count records already read as not handed on."""
+        self.refused[kind, reason] += count
+
+    def refuse_unread(self, kind: str, reason: RefusalReason, count: int = 1) -> None:
+        """Count records as read and not handed on; `kind` is a word of ours or comes from `kind()`."""
+        self.read[kind] += count
+        self.refused[kind, reason] += count
+
+    def refusals(self) -> list[Refusal]:
+        """What the receipt names, by type and reason."""
+        return [Refusal(kind, str(reason), count) for (kind, reason), count in sorted(self.refused.items())]

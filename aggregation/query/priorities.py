@@ -1,0 +1,49 @@
+"""Which source counts where several measured the same: the order of source types and providers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+#: From the most to the least trusted.
+SOURCE_TYPE_ORDER = (
+    "lab",
+    "automatic",
+    "watch",
+    "ring",
+    "chest_strap",
+    "scale",
+    "cuff",
+    "fingerprick",
+    "manual_scan",
+    "phone",
+    "app",
+    "multiple_sources",
+    "unknown",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Priorities:
+    """A team's priorities: of `providers` the larger number wins, unlisted ones come last."""
+
+    providers: Mapping[str, int] = field(default_factory=dict)
+    source_types: Sequence[str] = SOURCE_TYPE_ORDER
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOrder:
+    """The order in effect for one request: overrides before the team's priorities, ties by provider slug."""
+
+    priorities: Priorities = field(default_factory=Priorities)
+    overrides: tuple[str, ...] = ()
+
+    def rank_key(self, provider: str, source_type: str) -> tuple[int, int, int, str, str]:
+        """Sorts the source that counts first to the front. Source types outside the order come after all in it."""
+        types = list(self.priorities.source_types)
+        type_rank = types.index(source_type) if source_type in types else len(types)
+        if provider in self.overrides:
+            standing = (0, self.overrides.index(provider))
+        elif provider in self.priorities.providers:
+            standing = (1, -self.priorities.providers[provider])
+        else:
+            standing = (2, 0)
+        return (type_rank, *standing, provider, source_type)

@@ -1,0 +1,100 @@
+"""What can be queried: typed columns of summary tables and timeseries, as a protocol and a declarative form."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+
+class ColumnType(StrEnum):
+    """How a column's values are typed. Local datetimes are floating; all datetimes are microseconds inside."""
+
+    FLOAT64 = "float64"
+    INT64 = "int64"
+    INT16 = "int16"
+    BOOL = "bool"
+    STRING = "string"
+    STRING_LIST = "string_list"
+    STRUCT_LIST = "struct_list"
+    LOCAL_DATETIME = "local_datetime"
+    UTC_DATETIME = "utc_datetime"
+    DATE = "date"
+
+
+NUMERIC_TYPES = frozenset({ColumnType.FLOAT64, ColumnType.INT64, ColumnType.INT16})
+TIME_TYPES = frozenset({ColumnType.LOCAL_DATETIME, ColumnType.UTC_DATETIME, ColumnType.DATE})
+LIST_TYPES = frozenset({ColumnType.STRING_LIST, ColumnType.STRUCT_LIST})
+
+
+class SeriesKind(StrEnum):
+    """Timeseries of one kind have the same fields."""
+
+    DISCRETE = "discrete"
+    INTERVAL = "interval"
+    BLOOD_PRESSURE = "blood_pressure"
+    TEMPERATURE = "temperature"
+    WORKOUT_DURATION = "workout_duration"
+    INSULIN_INJECTION = "insulin_injection"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """A summary table; `index_type` types the column that says when a row happened."""
+
+    name: str
+    columns: Mapping[str, ColumnType]
+    index_type: ColumnType
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesSchema:
+    """A timeseries resource; its index is the sample's floating local time."""
+
+    resource: str
+    fields: Mapping[str, ColumnType]
+
+
+class Schema(Protocol):
+    """The columns a query may name."""
+
+    def table(self, name: str) -> TableSchema | None:
+        """The summary table of that name, or None."""
+
+    def series(self, resource: str) -> SeriesSchema | None:
+        """The timeseries resource of that slug, or None."""
+
+    def table_names(self) -> Sequence[str]:
+        """Every table, for messages."""
+
+    def series_names(self) -> Sequence[str]:
+        """Every timeseries resource, for messages."""
+
+
+class DeclaredSchema:
+    """A `Schema` from records, such as the resource catalogue holds."""
+
+    def __init__(self, tables: Sequence[TableSchema], series: Sequence[SeriesSchema]) -> None:
+        self._tables = {table.name: table for table in tables}
+        self._series = {one.resource: one for one in series}
+
+    def table(self, name: str) -> TableSchema | None:
+        return self._tables.get(name)
+
+    def series(self, resource: str) -> SeriesSchema | None:
+        return self._series.get(resource)
+
+    def table_names(self) -> Sequence[str]:
+        return tuple(self._tables)
+
+    def series_names(self) -> Sequence[str]:
+        return tuple(self._series)
+
+
+def columns_from(text: str) -> dict[str, ColumnType]:
+    """Columns written as `name:type`, separated by white space; `name` alone is a float64."""
+    parsed: dict[str, ColumnType] = {}
+    for word in text.split():
+        name, _, kind = word.partition(":")
+        parsed[name] = ColumnType(kind) if kind else ColumnType.FLOAT64
+    return parsed
