@@ -4,29 +4,55 @@ The database remembers what is owed; a message is only a wake-up. So a broker th
 request: the line is logged and the periodic sweep of the owning app finds the work.
 """
 
-from functools import partial
+import time
+from functools import lru_cache, partial
 from typing import Any
 from uuid import UUID
 
 import structlog
-from celery import Task, current_app
+from celery import Celery, Task
+from django.conf import settings
 from django.db import transaction
+from django.utils.module_loading import import_string
 from kombu.exceptions import OperationalError
 
 log = structlog.get_logger(__name__)
+
+#: After the broker could not be reached, wake-ups are left to the sweeps for so long.
+AWAY_SECONDS = 2.0
 
 
 def enqueue(task_name: str, **ids: UUID | int | str) -> None:
     """Send `task_name` once the current transaction commits. `ids` must be identifiers, never health data."""
     message = {name: str(value) if isinstance(value, UUID) else value for name, value in ids.items()}
-    transaction.on_commit(partial(_send, task_name, message))
+    transaction.on_commit(partial(broker.send, task_name, message))
 
 
-def _send(task_name: str, message: dict[str, str | int]) -> None:
-    try:
-        current_app.send_task(task_name, kwargs=message, retry=False)
-    except (OperationalError, OSError) as error:
-        log.warning("broker_unreachable", task=task_name, error=type(error).__name__)
+class _Broker:
+    """Sends wake-ups; after a failure it lets a moment pass, so that an outage slows nobody down twice."""
+
+    def __init__(self) -> None:
+        self.away_until = 0.0
+
+    def send(self, task_name: str, message: dict[str, str | int]) -> None:
+        """Send, or log that the broker is away."""
+        if time.monotonic() < self.away_until:
+            return
+        try:
+            _app().send_task(task_name, kwargs=message, retry=False)
+        except (OperationalError, OSError) as error:
+            self.away_until = time.monotonic() + AWAY_SECONDS
+            log.warning("broker_unreachable", task=task_name, error=type(error).__name__)
+
+
+@lru_cache(maxsize=1)
+def _app() -> Celery:
+    """The application that settings name: the web process has not imported it for any other reason."""
+    app: Celery = import_string(settings.CELERY_APP)
+    return app
+
+
+broker = _Broker()
 
 
 class ServiceTask(Task):  # type: ignore[type-arg]

@@ -54,6 +54,10 @@ class RequestMiddleware:
         structlog.contextvars.clear_contextvars()
         return response
 
+    def process_exception(self, request: HttpRequest, exception: Exception) -> None:
+        """Log what a page failed of; API views answer and log their failures themselves."""
+        log.error("page_failed", route=_route(request), exc_info=exception)
+
     def _answered(self, request: HttpRequest) -> HttpResponseBase:
         _drop_last_slash(request)
         return self.get_response(request)

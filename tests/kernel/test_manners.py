@@ -13,6 +13,7 @@ from django.conf import settings as project_settings
 from django.test import Client
 from pytest_django import Settings
 
+from healthsvc import documents
 from healthsvc.kernel import limits
 from healthsvc.kernel.scope import team_scope
 from management.models import AccessRecord
@@ -210,3 +211,20 @@ def test_unsafe_settings_are_refused_by_number(changes: dict[str, str], expected
     done = subprocess.run(command, cwd=project_settings.BASE_DIR, env=environment, capture_output=True, text=True)
     assert done.returncode == 1
     assert expected in done.stderr
+
+
+def test_a_page_that_fails_is_logged_without_values(
+    db: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_args: Any, **_kwargs: Any) -> None:
+        raise RuntimeError("glucose 9.9 of Anna")
+
+    monkeypatch.setattr(documents, "render", fail)
+    response = ApiClient().get("/docs")
+    assert (response.status_code, response.json()["code"]) == (500, "internal_error")
+    assert "page_failed" in caplog.text
+    assert "Anna" not in caplog.text
+
+
+def test_pages_may_not_be_framed(db: None) -> None:
+    assert ApiClient().get("/docs")["X-Frame-Options"] == "DENY"

@@ -1,0 +1,210 @@
+"""The one client for outbound HTTP: always a timeout, never a redirect, no address that is not public.
+
+The address is checked where the socket is made, after every name was resolved, so that a name that changes its
+address between check and use gains nothing. Bodies, headers and URLs are never logged: they may hold health data or
+tokens, and an `OutboundError` tells only its kind.
+"""
+
+import asyncio
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import ip_address
+from types import TracebackType
+from typing import Any, Final, Self
+from urllib.parse import urlencode
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from healthsvc.kernel.addresses import AddressRules, address_rules
+
+USER_AGENT: Final = "healthsvc"
+#: A reply larger than this is refused unless the caller says otherwise.
+REPLY_MAXIMUM_BYTES: Final = 10_000_000
+#: How long an idle connection of a session is kept for the next request to the same origin.
+_KEEP_ALIVE_SECONDS: Final = 30.0
+_CHUNK_BYTES: Final = 65_536
+
+
+class OutboundFailure(StrEnum):
+    """Why there is no reply."""
+
+    REFUSED_ADDRESS = "refused_address"
+    TIMEOUT = "timeout"
+    CONNECTION = "connection"
+    TOO_LARGE = "too_large"
+    INVALID_URL = "invalid_url"
+
+
+class OutboundError(Exception):
+    """No reply came. The text is the kind alone: URLs and replies may hold what must not be logged."""
+
+    def __init__(self, kind: OutboundFailure) -> None:
+        super().__init__(kind.value)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class HttpReply:
+    """What came back. `headers` are found under their names in any case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class _AddressRefusedError(OSError):
+    """Raised where a socket would be made; an OSError, so that further addresses of a name are still tried."""
+
+    def __init__(self) -> None:
+        super().__init__("address refused")
+
+
+def url_read(url: str) -> URL:
+    """The URL as it will be dialled; OutboundError INVALID_URL unless it is http(s) with a host and no credentials."""
+    try:
+        parsed = URL(url)
+        sound = parsed.scheme in ("http", "https") and bool(parsed.host) and parsed.port is not None
+    except ValueError as error:
+        raise OutboundError(OutboundFailure.INVALID_URL) from error
+    if not sound or parsed.user is not None or parsed.password is not None or _has_blanks(url):
+        raise OutboundError(OutboundFailure.INVALID_URL)
+    return parsed
+
+
+def _has_blanks(text: str) -> bool:
+    return any(character <= " " or character == "\x7f" or character == "\\" for character in text)
+
+
+class OutboundSession:
+    """Many requests on one event loop, connections kept alive. Enter it with `async with`.
+
+    The caller bounds how many requests run at once; the session has no limit of its own, so that no request spends
+    its timeout waiting for a connection of another.
+    """
+
+    def __init__(self) -> None:
+        self._rules = address_rules()
+        self._open: dict[bool, aiohttp.ClientSession] = {}
+
+    async def __aenter__(self) -> Self:
+        """Ready for requests; connections are opened when needed."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close every connection."""
+        for session in self._open.values():
+            await session.close()
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        timeout_seconds: float,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        maximum_bytes: int = REPLY_MAXIMUM_BYTES,
+        cut: bool = False,
+    ) -> HttpReply:
+        """One request and its whole reply. With `cut` a longer body is cut at `maximum_bytes` instead of refused.
+
+        `timeout_seconds` holds for everything from resolving the name to the last byte. Raises OutboundError.
+        """
+        target = url_read(url)
+        if not self._rules.permits_host(target):
+            raise OutboundError(OutboundFailure.REFUSED_ADDRESS)
+        session = self._session(loopback=self._rules.is_loopback_origin(target))
+        try:
+            async with session.request(
+                method,
+                target,
+                data=body,
+                headers=CIMultiDict(headers or {}),
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=timeout_seconds),
+            ) as response:
+                content = await _read(response, maximum_bytes, cut)
+                return HttpReply(response.status, response.headers, content)
+        except (aiohttp.ClientError, OSError, UnicodeError) as error:
+            raise OutboundError(_failure_of(error)) from error
+
+    def _session(self, *, loopback: bool) -> aiohttp.ClientSession:
+        """One session for the world, one for the named origins of this machine: they share no connection."""
+        if loopback not in self._open:
+            self._open[loopback] = _session_make(self._rules, loopback=loopback)
+        return self._open[loopback]
+
+
+def fetch(
+    method: str,
+    url: str,
+    *,
+    timeout_seconds: float,
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+    form: Mapping[str, str] | None = None,
+    maximum_bytes: int = REPLY_MAXIMUM_BYTES,
+) -> HttpReply:
+    """One request from code without an event loop: views that may wait, and tasks. Raises OutboundError.
+
+    `form` is sent as application/x-www-form-urlencoded, in the place of `body`. Redirects are answered as they came.
+    """
+    sent = CIMultiDict(headers or {})
+    if form is not None:
+        if body is not None:
+            raise ValueError("Either a body or a form.")
+        body = urlencode(form).encode()
+        sent["Content-Type"] = "application/x-www-form-urlencoded"
+    return asyncio.run(_fetch(method, url, timeout_seconds, sent, body, maximum_bytes))
+
+
+async def _fetch(
+    method: str, url: str, timeout_seconds: float, headers: Mapping[str, str], body: bytes | None, maximum_bytes: int
+) -> HttpReply:
+    async with OutboundSession() as session:
+        return await session.request(
+            method, url, timeout_seconds=timeout_seconds, headers=headers, body=body, maximum_bytes=maximum_bytes
+        )
+
+
+def _session_make(rules: AddressRules, *, loopback: bool) -> aiohttp.ClientSession:
+    def socket_make(info: tuple[Any, ...]) -> socket.socket:
+        family, kind, protocol, _name, dialled = info
+        if not rules.permits(ip_address(dialled[0]), loopback=loopback):
+            raise _AddressRefusedError
+        return socket.socket(family=family, type=kind, proto=protocol)
+
+    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS, socket_factory=socket_make)
+    return aiohttp.ClientSession(
+        connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False, headers={"User-Agent": USER_AGENT}
+    )
+
+
+async def _read(response: aiohttp.ClientResponse, maximum_bytes: int, cut: bool) -> bytes:
+    """The body as far as it is wanted. What is left unread costs the connection, which aiohttp then closes."""
+    content = bytearray()
+    while chunk := await response.content.read(_CHUNK_BYTES):
+        content += chunk
+        if len(content) > maximum_bytes:
+            if not cut:
+                raise OutboundError(OutboundFailure.TOO_LARGE)
+            del content[maximum_bytes:]
+            response.close()
+            break
+    return bytes(content)
+
+
+def _failure_of(error: Exception) -> OutboundFailure:
+    if isinstance(error, TimeoutError):
+        return OutboundFailure.TIMEOUT
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, _AddressRefusedError):
+        return OutboundFailure.REFUSED_ADDRESS
+    if isinstance(error, aiohttp.InvalidURL | UnicodeError):
+        return OutboundFailure.INVALID_URL
+    return OutboundFailure.CONNECTION

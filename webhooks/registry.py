@@ -1,0 +1,42 @@
+"""The catalogue of events: every app names here, in `AppConfig.ready()`, what it emits."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from healthsvc.kernel.typing import JSONValue
+from webhooks.constants import EVENT_TYPE_MAXIMUM_CHARACTERS, FILTER_TYPE_PATTERN
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """An event that receivers can be sent: its name, what has happened, and an example of its `data`."""
+
+    name: str
+    meaning: str
+    sample: JSONValue
+
+
+_types: dict[str, EventType] = {}
+
+
+def event_types_register(types: Iterable[EventType]) -> None:
+    """Add to the catalogue. A family, as `daily.data.<resource>.created`, is registered name by name.
+
+    ValueError for a malformed name, and for one that is taken by something else.
+    """
+    for event_type in types:
+        if not FILTER_TYPE_PATTERN.fullmatch(event_type.name) or len(event_type.name) > EVENT_TYPE_MAXIMUM_CHARACTERS:
+            raise ValueError(f"Not a name for an event: {event_type.name}")
+        if _types.setdefault(event_type.name, event_type) != event_type:
+            raise ValueError(f"Two events are called {event_type.name}.")
+
+
+def event_types() -> Mapping[str, EventType]:
+    """The catalogue, by name."""
+    return MappingProxyType(dict(sorted(_types.items())))
+
+
+def is_registered(name: str) -> bool:
+    """Whether an event is in the catalogue."""
+    return name in _types

@@ -1,0 +1,79 @@
+"""Reads of the webhooks app."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from healthsvc.kernel import clock
+from healthsvc.kernel.errors import not_found
+from healthsvc.kernel.principal import TeamContext
+from webhooks.constants import HEADER_WORDS_SENSITIVE
+from webhooks.models import Delivery, Endpoint, Event
+from webhooks.states import OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointPage:
+    """Endpoints of one page, newest first, and the id that the next page begins after, or None."""
+
+    endpoints: list[Endpoint]
+    next_cursor: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeadersShown:
+    """Custom headers that may be shown, and the names of those that may not."""
+
+    headers: Mapping[str, str]
+    sensitive: list[str]
+
+
+def endpoint_get(team: TeamContext, endpoint_id: UUID, *, lock: bool = False) -> Endpoint:
+    """An endpoint of the team; 404 otherwise. `lock` holds the row until the transaction ends."""
+    endpoints = Endpoint.objects.for_team(team).kept()
+    found = (endpoints.select_for_update(no_key=True) if lock else endpoints).filter(pk=endpoint_id).first()
+    if found is None:
+        raise not_found()
+    return found
+
+
+def endpoint_page(team: TeamContext, *, cursor: UUID | None, limit: int) -> EndpointPage:
+    """One page; one query. Ids are ordered by time, so they serve as cursors."""
+    endpoints = Endpoint.objects.for_team(team).kept()
+    if cursor is not None:
+        endpoints = endpoints.filter(pk__lt=cursor)
+    rows = list(endpoints.order_by("-id")[: limit + 1])
+    return EndpointPage(rows[:limit], rows[limit - 1].id if len(rows) > limit else None)
+
+
+def headers_shown(endpoint: Endpoint) -> HeadersShown:
+    """An endpoint's custom headers without the values of those that are secrets by their name."""
+    headers: dict[str, str] = endpoint.headers
+    sensitive = [name for name in headers if any(word in name.lower() for word in HEADER_WORDS_SENSITIVE)]
+    return HeadersShown({name: value for name, value in headers.items() if name not in sensitive}, sensitive)
+
+
+def secrets_signing(endpoint: Endpoint, now: datetime) -> list[str]:
+    """The secrets that sign now: the current one, then those whose overlap still runs."""
+    before = [item["key"] for item in endpoint.secrets_before if datetime.fromisoformat(item["until"]) > now]
+    return [endpoint.secret, *before]
+
+
+def endpoints_living(ids: Collection[UUID]) -> dict[UUID, Endpoint]:
+    """Endpoints that may be sent to, by id. In the delivery scope."""
+    return Endpoint.objects.kept().filter(disabled=False).in_bulk(list(ids))
+
+
+def events_with_body(ids: Collection[UUID]) -> dict[UUID, Event]:
+    """Events by id. In the delivery scope."""
+    return Event.objects.in_bulk(list(ids))
+
+
+def is_anything_owed(*, events_before: datetime | None = None) -> bool:
+    """Whether a delivery is due, a lease ran out, or an event (made before a moment) waits for its fan-out."""
+    waiting = Event.objects.filter(fanned_out_at=None)
+    if events_before is not None:
+        waiting = waiting.filter(created_at__lt=events_before)
+    due = Delivery.objects.filter(status__in=[*OPEN], next_attempt_at__lte=clock.now())
+    return due.exists() or waiting.exists()

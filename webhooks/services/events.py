@@ -1,0 +1,173 @@
+"""Events: written with their change, fanned out to endpoints, sent again, and purged when their time is over."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
+
+from healthsvc.kernel import clock
+from healthsvc.kernel.jobs import enqueue
+from healthsvc.kernel.json_io import json_encode
+from healthsvc.kernel.principal import TeamContext
+from healthsvc.kernel.rows import team_values
+from healthsvc.kernel.scope import SystemScope, system_scope
+from healthsvc.kernel.typing import JSONValue
+from webhooks import walker
+from webhooks.constants import FAN_OUT_ROWS, PURGE_ROWS, RETENTION_DAYS
+from webhooks.models import Attempt, Delivery, Endpoint, Event
+from webhooks.registry import is_registered
+
+_FAN_OUT_TASK: Final = "webhooks.event_fan_out"
+_PUMP_TASK: Final = "webhooks.pump_run"
+
+
+@dataclass(frozen=True, slots=True)
+class FanOut:
+    """What one batch did."""
+
+    events: int
+    deliveries: int
+
+
+def event_emit(
+    *, team: TeamContext, event_type: str, data: JSONValue, user_id: UUID | None, client_user_id: str | None
+) -> UUID:
+    """Owe an event to the team's endpoints, as part of the caller's transaction; the event's id.
+
+    The bytes that are sent are made here, so that every attempt sends the same. Must be called in the scope of the
+    team (or of delivery) and inside the transaction of the change that the event tells of: RuntimeError outside one.
+    ValueError for an event that no app registered.
+    """
+    return _emit(team, event_type, data, user_id, client_user_id, endpoint=None)
+
+
+def event_emit_to(endpoint: Endpoint, *, team: TeamContext, event_type: str, data: JSONValue) -> UUID:
+    """As `event_emit`, to one endpoint only, whatever it filters."""
+    return _emit(team, event_type, data, None, None, endpoint=endpoint)
+
+
+def _emit(
+    team: TeamContext,
+    event_type: str,
+    data: JSONValue,
+    user_id: UUID | None,
+    client_user_id: str | None,
+    *,
+    endpoint: Endpoint | None,
+) -> UUID:
+    if not connection.in_atomic_block:
+        raise RuntimeError("An event is written in the transaction of its change; there is none.")
+    if not is_registered(event_type):
+        raise ValueError(f"No app has registered the event {event_type}.")
+    envelope = {
+        "event_type": event_type,
+        "data": data,
+        "team_id": str(team.team_id),
+        "user_id": str(user_id) if user_id else None,
+        "client_user_id": client_user_id,
+    }
+    event = Event.objects.create(
+        **team_values(team),
+        event_type=event_type,
+        user_id=user_id,
+        body=json_encode(envelope).decode(),
+        endpoint=endpoint,
+        created_at=clock.now(),
+    )
+    _fan_out_wake()
+    return event.id
+
+
+def _fan_out_wake() -> None:
+    """One message a transaction, however many events it writes. Rolling back a savepoint takes both back."""
+    if not any(_fan_out_enqueue in entry for entry in connection.run_on_commit):
+        transaction.on_commit(_fan_out_enqueue)
+
+
+def _fan_out_enqueue() -> None:
+    enqueue(_FAN_OUT_TASK)
+
+
+def pump_wake() -> None:
+    """Ask for a pump once the transaction commits."""
+    enqueue(_PUMP_TASK)
+
+
+def events_fan_out(*, limit: int = FAN_OUT_ROWS) -> FanOut:
+    """Make the deliveries of the oldest waiting events. Safe to repeat and to run side by side. In delivery scope."""
+    with transaction.atomic():
+        waiting = Event.objects.filter(fanned_out_at=None).defer("body").order_by("id")
+        events = list(waiting.select_for_update(no_key=True, skip_locked=True)[:limit])
+        if not events:
+            return FanOut(0, 0)
+        now = clock.now()
+        endpoints = _endpoints_of(events)
+        deliveries = [
+            Delivery(
+                team_id=event.team_id,
+                environment=event.environment,
+                event=event,
+                endpoint=endpoint,
+                next_attempt_at=now,
+                created_at=now,
+            )
+            for event in events
+            for endpoint in endpoints.get((event.team_id, event.environment), [])
+            if _wants(endpoint, event)
+        ]
+        Delivery.objects.bulk_create(deliveries, ignore_conflicts=True)
+        Event.objects.filter(pk__in=[event.pk for event in events]).update(fanned_out_at=now)
+    return FanOut(len(events), len(deliveries))
+
+
+def _endpoints_of(events: Sequence[Event]) -> dict[tuple[UUID, str], list[Endpoint]]:
+    """Living endpoints of the tenants of `events`."""
+    tenants = {(event.team_id, event.environment) for event in events}
+    condition = Q()
+    for team_id, environment in tenants:
+        condition |= Q(team_id=team_id, environment=environment)
+    found: dict[tuple[UUID, str], list[Endpoint]] = {}
+    rows = Endpoint.objects.kept().filter(condition, disabled=False)
+    for endpoint in rows.only("id", "team_id", "environment", "filter_types"):
+        found.setdefault((endpoint.team_id, endpoint.environment), []).append(endpoint)
+    return found
+
+
+def _wants(endpoint: Endpoint, event: Event) -> bool:
+    if event.endpoint_id is not None:
+        return event.endpoint_id == endpoint.id
+    return endpoint.filter_types is None or any(
+        event.event_type == wanted or event.event_type.startswith(wanted.removesuffix(".*") + ".")
+        for wanted in endpoint.filter_types
+    )
+
+
+def deliveries_resend(*, deliveries: QuerySet[Delivery]) -> int:
+    """Send ended deliveries again, under the same message id; how many. In the scope of the team or of staff."""
+    with transaction.atomic():
+        count = walker.deliveries_resend(deliveries)
+        if count:
+            pump_wake()
+    return count
+
+
+def events_purge() -> int:
+    """Remove events whose time is over, with their deliveries and attempts; how many events."""
+    before = clock.now() - timedelta(days=RETENTION_DAYS)
+    purged = 0
+    with system_scope(SystemScope.PURGE):
+        while ids := list(Event.objects.filter(created_at__lt=before).values_list("pk", flat=True)[:PURGE_ROWS]):
+            with transaction.atomic():
+                Attempt.objects.filter(delivery__event_id__in=ids).delete()
+                Delivery.objects.filter(event_id__in=ids).delete()
+                Event.objects.filter(pk__in=ids).delete()
+            purged += len(ids)
+        named = Q(pk__in=Delivery.objects.values("endpoint_id")) | Q(
+            pk__in=Event.objects.exclude(endpoint=None).values("endpoint_id")
+        )
+        Endpoint.objects.filter(deleted_at__lt=before).exclude(named).delete()
+    return purged
