@@ -1,4 +1,4 @@
-"""The links app."""
+"""Links: the provider catalogue, link tokens, hosted pages, connections and connectors."""
 
 from django.apps import AppConfig
 
@@ -7,3 +7,17 @@ class LinksConfig(AppConfig):
     """The links app."""
 
     name = "links"
+
+    def ready(self) -> None:
+        """Check the catalogue, name our events, and answer what the apps below ask."""
+        from aggregation import registry as aggregation_registry
+        from links import selectors
+        from links.catalogue import catalogue
+        from links.events import EVENT_TYPES
+        from users import registry as users_registry
+        from webhooks.registry import event_types_register
+
+        catalogue()
+        event_types_register(EVENT_TYPES)
+        users_registry.connected_sources.append(selectors.connected_sources)
+        aggregation_registry.provider_names.append(selectors.provider_name)

@@ -1,0 +1,26 @@
+"""The providers a person can connect, read once from the files beside this module and checked as they are read."""
+
+from links.catalogue.load import catalogue, provider_find, provider_get, resource_words
+from links.catalogue.shapes import (
+    LoginKind,
+    OAuthConfiguration,
+    Provider,
+    ProviderState,
+    ResourceScopes,
+    ResourceWords,
+    TokenEnvelope,
+)
+
+__all__ = [
+    "LoginKind",
+    "OAuthConfiguration",
+    "Provider",
+    "ProviderState",
+    "ResourceScopes",
+    "ResourceWords",
+    "TokenEnvelope",
+    "catalogue",
+    "provider_find",
+    "provider_get",
+    "resource_words",
+]

@@ -1,0 +1,99 @@
+"""What the catalogue says of a provider."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+
+
+class LoginKind(StrEnum):
+    """How a person lets the service in."""
+
+    OAUTH = "oauth"  # at the provider's own pages
+    PASSWORD = "password"  # noqa: S105 - a kind of login
+    EMAIL = "email"  # the provider writes to the person
+    APP = "app"  # a telephone's own store of health data, read by an app there
+    DEVICE = "device"  # a meter that a telephone reads
+    NONE = "none"  # nothing to log in to
+
+
+class ProviderState(StrEnum):
+    """Whether an operator can get access today."""
+
+    OPEN = "open"
+    PARTNER = "partner"  # only with an agreement
+    CLOSED = "closed"  # by its vendor
+
+
+class TokenEnvelope(StrEnum):
+    """How a token endpoint wraps its answer."""
+
+    PLAIN = "plain"  # as RFC 6749 has it
+    STATUS_AND_BODY = "status_and_body"  # always HTTP 200: {"status": 0, "body": {…}}
+
+
+class ClientAuthentication(StrEnum):
+    """Where the client's secret goes in a token request."""
+
+    BODY = "body"
+    BASIC = "basic"
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceScopes:
+    """The scopes one resource needs, and those that make it better."""
+
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceWords:
+    """A resource as a person reads of it."""
+
+    title: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class OAuthConfiguration:
+    """A provider's OAuth 2.0 manners. `api_url` is what its data addresses begin with.
+
+    `simulator_token_path` is the token endpoint's path under the provider's address at the simulator.
+    """
+
+    authorize_url: str
+    token_url: str
+    api_url: str
+    client_authentication: ClientAuthentication
+    pkce: bool
+    refresh_rotates: bool
+    scope_separator: str
+    token_envelope: TokenEnvelope
+    simulator_token_path: str
+    revoke_url: str = ""
+    base_scopes: tuple[str, ...] = ()
+    token_parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One provider. `resources` is in the order the hosted page shows them."""
+
+    slug: str
+    name: str
+    login: LoginKind
+    state: ProviderState
+    resources: Mapping[str, ResourceScopes]
+    closed_on: date | None = None
+    note: str = ""
+    backfill_days: int = 0
+    oauth: OAuthConfiguration | None = None
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """Every scope to ask for, once each."""
+        asked = list(self.oauth.base_scopes) if self.oauth else []
+        for needs in self.resources.values():
+            asked += [*needs.required, *needs.optional]
+        return tuple(dict.fromkeys(asked))

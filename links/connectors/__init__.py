@@ -1,0 +1,1 @@
+"""One package for each provider whose data the service can read."""

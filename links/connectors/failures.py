@@ -1,0 +1,27 @@
+"""What can go wrong at a provider, sorted by what helps."""
+
+from enum import StrEnum
+
+
+class FailureKind(StrEnum):
+    """The kinds of failure, in the interface's words for historical pulls where it has one."""
+
+    RATE_LIMITED = "provider_rate_limit_exceeded"  # come back later
+    UNAVAILABLE = "provider_unavailable"  # try again
+    TRANSPORT = "transport_failure"  # try again: no answer, or only a part of one
+    TOKEN_REJECTED = "token_rejected"  # noqa: S105 - a kind; renew the tokens
+    SCOPE_MISSING = "scope_missing"  # the person did not allow it
+    REFUSED = "non_retriable_error"  # the same again would be refused again
+
+
+class ProviderFailure(Exception):  # noqa: N818 - it is the provider's failure, not an error of ours
+    """A call that gave nothing to use. Holds no value of the answer."""
+
+    def __init__(self, kind: FailureKind, *, retry_after_seconds: int = 0) -> None:
+        super().__init__(str(kind))
+        self.kind = kind
+        self.retry_after_seconds = retry_after_seconds
+
+
+class GrantRefused(Exception):  # noqa: N818 - reads as what happened
+    """The provider would not trade the code or refresh token: spent, expired, revoked or unknown."""

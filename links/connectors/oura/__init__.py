@@ -1,0 +1,1 @@
+"""Oura, read from its API v2."""

@@ -1,0 +1,80 @@
+"""Oura's data addresses: paged documents by day, heart rate by instant.
+
+Read from Oura's OpenAPI document 1.35, not exercised against a live account.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
+from typing import Final
+
+from healthsvc.kernel.typing import JSONValue
+from links.connectors.base import Pulled, series_of, summaries_of
+from links.connectors.failures import FailureKind, ProviderFailure
+from links.connectors.oura import convert
+from links.connectors.wire import Access
+
+_COLLECTION: Final = "/v2/usercollection/"
+#: A page token that never ends would be a fault of the provider's.
+_PAGES_MAXIMUM: Final = 500
+
+
+class OuraConnector:
+    """Oura's `usercollection`."""
+
+    window_days: Mapping[str, int] = {"sleep": 30, "activity": 30, "workouts": 30, "heartrate": 7, "hrv": 30}
+
+    def account_id(self, access: Access) -> str:
+        """The id of `personal_info`, where its scope was given."""
+        if "personal" not in access.scopes:
+            return ""
+        found = access.get(f"{_COLLECTION}personal_info", {}).get("id")
+        return found if isinstance(found, str) else ""
+
+    def pull(self, access: Access, resource: str, start_on: date, end_on: date) -> Pulled:
+        """The person's days from `start_on` to `end_on`, both included."""
+        days = _days(start_on, end_on)
+        if resource == "activity":
+            documents = _documents(access, "daily_activity", days)
+            return summaries_of(convert.activity_from_daily_activity(one) for one in documents)
+        if resource == "workouts":
+            return summaries_of(convert.workout_from_workout(one) for one in _documents(access, "workout", days))
+        if resource == "sleep":
+            scores = convert.sleep_scores(_documents(access, "daily_sleep", days))
+            nights = _documents(access, "sleep", days)
+            return summaries_of(convert.sleep_from_sleep(one, scores=scores) for one in nights)
+        if resource == "hrv":
+            return series_of((convert.hrv_from_sleep(one) for one in _documents(access, "sleep", days)), resource)
+        if resource == "heartrate":
+            return _heartrate(access, start_on, end_on)
+        raise ProviderFailure(FailureKind.REFUSED)
+
+
+def _heartrate(access: Access, start_on: date, end_on: date) -> Pulled:
+    offsets = convert.known_offsets(
+        _documents(access, "daily_activity", _days(start_on, end_on)) if "daily" in access.scopes else ()
+    )
+    span = {
+        "start_datetime": f"{start_on.isoformat()}T00:00:00Z",
+        "end_datetime": f"{(end_on + timedelta(days=1)).isoformat()}T00:00:00Z",
+    }
+    points = _documents(access, "heartrate", span)
+    return series_of([convert.heartrate_from_points(points, offsets)], "heartrate")
+
+
+def _days(start_on: date, end_on: date) -> dict[str, str]:
+    return {"start_date": start_on.isoformat(), "end_date": end_on.isoformat()}
+
+
+def _documents(access: Access, name: str, query: Mapping[str, str]) -> Iterator[JSONValue]:
+    """Every document of every page."""
+    following = dict(query)
+    for _ in range(_PAGES_MAXIMUM):
+        page = access.get(f"{_COLLECTION}{name}", following)
+        rows, token = page.get("data"), page.get("next_token")
+        if not isinstance(rows, list):
+            raise ProviderFailure(FailureKind.TRANSPORT)
+        yield from rows
+        if not isinstance(token, str) or not token:
+            return
+        following = {**query, "next_token": token}
+    raise ProviderFailure(FailureKind.REFUSED)

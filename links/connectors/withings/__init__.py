@@ -1,0 +1,1 @@
+"""Withings, read from its data API."""

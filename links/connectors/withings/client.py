@@ -1,0 +1,137 @@
+"""Withings' data addresses: actions posted as forms, answered in an envelope, paged by offset.
+
+Read from Withings' public API reference, not exercised against a live account.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Final
+
+from healthsvc.kernel.typing import JSONValue
+from links.connectors.base import Pulled, series_of, summaries_of
+from links.connectors.envelopes import body_of
+from links.connectors.failures import FailureKind, ProviderFailure
+from links.connectors.wire import Access
+from links.connectors.withings import convert
+
+_PAGES_MAXIMUM: Final = 500
+
+#: Fields that Withings leaves out unless they are asked for, by action.
+_FIELDS: Final[Mapping[str, str]] = {
+    "getactivity": "steps,distance,elevation,soft,moderate,intense,calories,totalcalories,hr_average,hr_min,hr_max",
+    "getworkouts": "calories,distance,steps,hr_average,hr_max,manual_calories,manual_distance,pause_duration,"
+    "algo_pause_duration",
+    "getsummary": "total_sleep_time,asleepduration,lightsleepduration,remsleepduration,deepsleepduration,"
+    "sleep_efficiency,sleep_latency,wakeupduration,sleep_score,hr_average,hr_min,rr_average",
+}
+_INTRADAY_FIELDS: Final[Mapping[str, str]] = {"heartrate": "heart_rate", "steps": "steps,duration"}
+#: Numbers of the measures that make up a resource.
+_MEASURES: Final[Mapping[str, str]] = {"weight": "1", "fat": "6", "body": "1,5,6,8,76,77,88,170"}
+
+
+class WithingsConnector:
+    """Withings' Measure and Sleep services."""
+
+    window_days: Mapping[str, int] = {
+        "sleep": 30,
+        "activity": 30,
+        "workouts": 30,
+        "heartrate": 7,
+        "steps": 7,
+        "weight": 30,
+        "fat": 30,
+        "body": 30,
+    }
+
+    def account_id(self, access: Access) -> str:
+        """The token endpoint has told it already."""
+        return ""
+
+    def pull(self, access: Access, resource: str, start_on: date, end_on: date) -> Pulled:
+        """The person's days from `start_on` to `end_on`, both included."""
+        days = {"startdateymd": start_on.isoformat(), "enddateymd": end_on.isoformat()}
+        if resource == "activity":
+            rows = _rows(access, "/v2/measure", "getactivity", "activities", days)
+            return summaries_of(convert.activity_from_activity(row) for row in rows)
+        if resource == "workouts":
+            rows = _rows(access, "/v2/measure", "getworkouts", "series", days)
+            return summaries_of(convert.workout_from_workout(row) for row in rows)
+        if resource == "sleep":
+            rows = _rows(access, "/v2/sleep", "getsummary", "series", days)
+            return summaries_of(convert.sleep_from_summary(row) for row in rows)
+        if resource in _INTRADAY_FIELDS:
+            return _intraday(access, resource, start_on, end_on)
+        if resource in _MEASURES:
+            return _measures(access, resource, start_on, end_on)
+        raise ProviderFailure(FailureKind.REFUSED)
+
+
+def _intraday(access: Access, resource: str, start_on: date, end_on: date) -> Pulled:
+    """Day by day, for more than 24 hours after `startdate` are not answered."""
+    days = {"startdateymd": start_on.isoformat(), "enddateymd": end_on.isoformat()}
+    time_zone = _time_zone(_rows(access, "/v2/measure", "getactivity", "activities", days))
+    found = []
+    for offset in range((end_on - start_on).days + 1):
+        start = _epoch_seconds(start_on + timedelta(days=offset))
+        form = {
+            "action": "getintradayactivity",
+            "startdate": str(start),
+            "enddate": str(start + 86_400),
+            "data_fields": _INTRADAY_FIELDS[resource],
+        }
+        body = body_of(access.post("/v2/measure", form))
+        found.append(convert.series_from_intraday(body.get("series"), time_zone=time_zone))
+    return series_of(found, resource)
+
+
+def _measures(access: Access, resource: str, start_on: date, end_on: date) -> Pulled:
+    span = {
+        "startdate": str(_epoch_seconds(start_on)),
+        "enddate": str(_epoch_seconds(end_on + timedelta(days=1))),
+        "category": "1",
+        "meastypes": _MEASURES[resource],
+    }
+    zones: list[JSONValue] = []
+    groups = list(_rows(access, "/measure", "getmeas", "measuregrps", span, zones))
+    time_zone = _time_zone(zones)
+    if resource == "body":
+        return summaries_of(convert.body_from_measure_group(group, time_zone=time_zone) for group in groups)
+    return series_of([convert.series_from_measure_groups(groups, time_zone=time_zone)], resource)
+
+
+def _time_zone(rows: Iterable[JSONValue]) -> str | None:
+    """The last time zone that rows name."""
+    found: str | None = None
+    for row in rows:
+        zone = row.get("timezone") if isinstance(row, dict) else None
+        found = zone if isinstance(zone, str) and zone else found
+    return found
+
+
+def _epoch_seconds(day: date) -> int:
+    return int(datetime.combine(day, time(), UTC).timestamp())
+
+
+def _rows(
+    access: Access,
+    path: str,
+    action: str,
+    name: str,
+    form: Mapping[str, str],
+    bodies: list[JSONValue] | None = None,
+) -> Iterator[JSONValue]:
+    """Every row of every page of an action; the pages themselves go to `bodies`."""
+    asked = {"action": action, **form, **({"data_fields": _FIELDS[action]} if action in _FIELDS else {})}
+    for _ in range(_PAGES_MAXIMUM):
+        body = body_of(access.post(path, asked))
+        rows, offset = body.get(name), body.get("offset")
+        if not isinstance(rows, list):
+            raise ProviderFailure(FailureKind.TRANSPORT)
+        if bodies is not None:
+            bodies.append(body)
+        yield from rows
+        # A boolean in most actions, a number in getmeas.
+        if not body.get("more") or not isinstance(offset, int):
+            return
+        asked = {**asked, "offset": str(offset)}
+    raise ProviderFailure(FailureKind.REFUSED)

@@ -1,0 +1,53 @@
+"""The events the links app emits."""
+
+from typing import Final
+
+from healthsvc.kernel.typing import JSONObject
+from webhooks.registry import EventType
+
+CONNECTION_CREATED: Final = "provider.connection.created"
+CONNECTION_ERROR: Final = "provider.connection.error"
+
+_USER_ID: Final = "0f7c6f6e-7d0e-4f43-9a3b-0a4c7d9b6e11"
+_PROVIDER: Final[JSONObject] = {
+    "name": "Oura",
+    "slug": "oura",
+    "logo": "https://health.example/static/links/logos/oura.svg",
+}
+
+EVENT_TYPES: Final = (
+    EventType(
+        CONNECTION_CREATED,
+        "A person connected a provider, for the first time or again. Data follow when the backfill ends.",
+        {
+            "user_id": _USER_ID,
+            "provider": _PROVIDER,
+            "source": _PROVIDER,
+            "external_user_id": "8f9a5221-639e-4a85-81cb-4065ef23f979",
+            "resource_availability": {
+                "sleep": {
+                    "status": "available",
+                    "scope_requirements": {
+                        "user_granted": {"required": ["daily"], "optional": []},
+                        "user_denied": {"required": [], "optional": []},
+                    },
+                }
+            },
+        },
+    ),
+    EventType(
+        CONNECTION_ERROR,
+        "A connection broke and gives no more data until the person connects again. Sent once each time it does.",
+        {
+            "user_id": _USER_ID,
+            "provider": _PROVIDER,
+            "error_type": "token_refresh_failed",
+            "message": "The provider no longer accepts this connection. The person needs to connect again.",
+            "error_details": {
+                "error_type": "token_refresh_failed",
+                "error_message": "The provider no longer accepts this connection. The person needs to connect again.",
+                "errored_at": "2026-11-21T08:00:00+00:00",
+            },
+        },
+    ),
+)

@@ -1,0 +1,164 @@
+"""A person's way to a provider's login and back: departures, and what a return comes to."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+import structlog
+
+from healthsvc.kernel import clock
+from healthsvc.kernel.crypto import keyed_hash, same_hash
+from healthsvc.kernel.ids import secret_text
+from healthsvc.kernel.rows import team_values
+from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
+from links import selectors
+from links.catalogue import Provider, provider_find
+from links.connectors import oauth
+from links.connectors.failures import GrantRefused, ProviderFailure
+from links.connectors.oauth import Application, Tokens, application_of, authorize_address, code_exchange
+from links.connectors.registry import CONNECTORS
+from links.connectors.wire import Access
+from links.constants import OAUTH_STATE_SECONDS, LinkErrorType
+from links.models import LinkSession, LinkToken, OAuthState
+from links.services.connections import Grant, connection_link
+from links.services.refusals import LinkRefused
+from links.services.tokens import link_token_problem
+
+log = structlog.get_logger(__name__)
+
+#: What a person did, rather than what went wrong (RFC 6749, 4.1.2.1).
+_DENIED: Final = "access_denied"
+
+#: Texts for `error`, which developers read.
+ERROR_TEXTS: Final = {
+    LinkErrorType.TOKEN_EXPIRED: "The link token or the login took too long.",
+    LinkErrorType.TOKEN_CONSUMED: "The link token has been used already.",
+    LinkErrorType.INVALID_TOKEN: "The link token's user does not exist any more.",
+    LinkErrorType.USER_CANCELLED: "The person did not go through with it.",
+    LinkErrorType.PROVIDER_CREDENTIAL_ERROR: "The provider did not accept its own authorisation code.",
+    LinkErrorType.PROVIDER_API_ERROR: "The provider failed to answer as it should.",
+    LinkErrorType.REQUIRED_SCOPES_NOT_GRANTED: "The person allowed nothing that any resource could be read with.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a provider's redirect carried back."""
+
+    provider: str
+    state: str
+    code: str
+    error: str
+    scope: str
+
+
+def link_session_find(*, session_id: UUID, cookie: str) -> LinkSession | None:
+    """A browser's session with its token; None where the cookie is not the one it was given."""
+    with system_scope(SystemScope.KEY_LOOKUP):
+        session = LinkSession.objects.select_related("link_token").filter(pk=session_id).first()
+    return session if session and _is_browser_of(session, cookie) else None
+
+
+def login_begin(*, session: LinkSession, provider: Provider) -> str:
+    """The address of the provider's login for this browser. LinkRefused where it can't begin."""
+    team = session.context
+    application = application_of(provider, team.environment)
+    if application is None or not selectors.provider_works(provider, team.environment):
+        raise LinkRefused(LinkErrorType.PROVIDER_API_ERROR)
+    with team_scope(team):
+        problem = link_token_problem(session.link_token)
+        if problem:
+            raise LinkRefused(problem)
+        state, verifier, now = secret_text(), oauth.verifier_make(application), clock.now()
+        OAuthState.objects.create(
+            **team_values(team),
+            link_session=session,
+            provider=provider.slug,
+            state_hash=keyed_hash("oauth-state", state),
+            code_verifier=verifier,
+            created_at=now,
+            expires_at=now + timedelta(seconds=OAUTH_STATE_SECONDS),
+        )
+    return authorize_address(application, state=state, verifier=verifier)
+
+
+def login_finish(*, returned: Returned, cookie_of: Callable[[UUID], str]) -> LinkSession | None:
+    """What a return from a provider came to, written on the browser's session, which is given back.
+
+    None where the return belongs to no login that this browser began. A return that comes a second time changes
+    nothing. Calls the network, outside every transaction.
+    """
+    departure = _departure_find(returned)
+    if departure is None or not _is_browser_of(departure.link_session, cookie_of(departure.link_session_id)):
+        return None
+    session = departure.link_session
+    with team_scope(session.context):
+        unused = OAuthState.objects.filter(pk=departure.pk, used_at=None)
+        if unused.update(used_at=clock.now()):
+            try:
+                connection_link(session=session, grant=_grant(departure, returned))
+            except LinkRefused as refused:
+                log.info("link_refused", provider=departure.provider, error_type=str(refused.error_type))
+                rows = LinkSession.objects.filter(pk=session.pk)
+                rows.update(provider=departure.provider, error_type=refused.error_type)
+        return LinkSession.objects.select_related("link_token").get(pk=session.pk)
+
+
+def _departure_find(returned: Returned) -> OAuthState | None:
+    with system_scope(SystemScope.KEY_LOOKUP):
+        rows = OAuthState.objects.select_related("link_session__link_token")
+        hashed = keyed_hash("oauth-state", returned.state)
+        return rows.filter(state_hash=hashed, provider=returned.provider).first()
+
+
+def _is_browser_of(session: LinkSession, cookie: str) -> bool:
+    return same_hash(bytes(session.cookie_hash), keyed_hash("link-cookie", cookie))
+
+
+def _grant(departure: OAuthState, returned: Returned) -> Grant:
+    """Trade what came back for tokens; LinkRefused by whatever stands against it."""
+    token: LinkToken = departure.link_session.link_token
+    problem = link_token_problem(token)
+    if problem:
+        raise LinkRefused(problem)
+    if departure.expires_at <= clock.now():
+        raise LinkRefused(LinkErrorType.TOKEN_EXPIRED)
+    if returned.error == _DENIED:
+        raise LinkRefused(LinkErrorType.USER_CANCELLED)
+    application = application_of(provider_find(departure.provider), departure.context.environment)
+    if returned.error or not returned.code or application is None:
+        raise LinkRefused(LinkErrorType.PROVIDER_API_ERROR)
+    try:
+        tokens = code_exchange(application, code=returned.code, verifier=departure.code_verifier)
+    except GrantRefused:
+        raise LinkRefused(LinkErrorType.PROVIDER_CREDENTIAL_ERROR) from None
+    except ProviderFailure:
+        raise LinkRefused(LinkErrorType.PROVIDER_API_ERROR) from None
+    return _granted(application, tokens, returned)
+
+
+def _granted(application: Application, tokens: Tokens, returned: Returned) -> Grant:
+    """The scopes the person gave: as the token endpoint says, else as the return says, else all that were asked."""
+    provider, asked = application.provider, application.provider.scopes
+    granted = tokens.scopes or oauth.scopes_read(application, returned.scope) or asked
+    if not selectors.resources_available(provider.slug, granted):
+        raise LinkRefused(LinkErrorType.REQUIRED_SCOPES_NOT_GRANTED)
+    return Grant(
+        provider=provider.slug,
+        tokens=tokens,
+        scopes_granted=granted,
+        scopes_denied=tuple(scope for scope in asked if scope not in granted),
+        external_user_id=tokens.external_user_id or _account_id(application, tokens, granted),
+    )
+
+
+def _account_id(application: Application, tokens: Tokens, scopes: tuple[str, ...]) -> str:
+    access = Access(application.api_url, tokens.access_token, frozenset(scopes))
+    try:
+        return CONNECTORS[application.provider.slug].account_id(access)[:200]
+    except ProviderFailure as failure:
+        # A connection without its account's id still gives data.
+        log.warning("account_id_unknown", provider=application.provider.slug, kind=str(failure.kind))
+        return ""

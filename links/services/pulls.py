@@ -1,0 +1,116 @@
+"""Running a pull: window by window from the provider, through the connector, into the store."""
+
+from datetime import UTC, date, datetime, time, timedelta
+from uuid import UUID
+
+import structlog
+from django.db import transaction
+
+from aggregation import services as aggregation_services
+from healthsvc.kernel.errors import ErrorCode, ServiceError
+from healthsvc.kernel.scope import team_scope
+from links.connectors.base import Pulled
+from links.connectors.failures import FailureKind, ProviderFailure
+from links.connectors.registry import CONNECTORS
+from links.constants import TOKEN_LEASE_WAIT_SECONDS, PullKind
+from links.models import Pull
+from links.services.pull_rows import (
+    pull_advance,
+    pull_claim,
+    pull_complete,
+    pull_fail,
+    pull_postpone,
+    pulls_give_up,
+)
+from links.services.refusals import ConnectionBroken, TokensBusy
+from links.services.renewal import access_get
+
+log = structlog.get_logger(__name__)
+
+#: Failures that the same call would meet again.
+_FINAL = (FailureKind.REFUSED, FailureKind.SCOPE_MISSING)
+
+
+def pull_run(*, pull_id: UUID) -> None:
+    """Work a pull to its end, or leave it with the time of its next try. Safe to call at any time, by anyone."""
+    pull = pull_claim(pull_id=pull_id)
+    if pull is None:
+        return
+    with team_scope(pull.context):
+        try:
+            _windows(pull)
+        except TokensBusy:
+            pull_postpone(pull, error_code="resource_contention", wait_seconds=TOKEN_LEASE_WAIT_SECONDS)
+        except ConnectionBroken:
+            pulls_give_up(Pull.objects.filter(pk=pull.pk), error_code="connection_broken")
+        except ProviderFailure as failure:
+            _failed(pull, failure)
+        except Exception as error:
+            if isinstance(error, ServiceError) and error.code is ErrorCode.NOT_FOUND:
+                # The store keeps nothing of a user who is gone.
+                pulls_give_up(Pull.objects.filter(pk=pull.pk), error_code="user_gone")
+                return
+            pull_fail(pull, error_code="unexpected_error")
+            raise
+
+
+def _failed(pull: Pull, failure: ProviderFailure) -> None:
+    log.info("pull_failed", pull_id=str(pull.pk), resource=pull.resource, kind=str(failure.kind))
+    if failure.kind in _FINAL:
+        pulls_give_up(Pull.objects.filter(pk=pull.pk), error_code=failure.kind)
+    elif failure.kind is FailureKind.RATE_LIMITED:
+        # The provider's own pace is no failure.
+        pull_postpone(pull, error_code=failure.kind, wait_seconds=failure.retry_after_seconds)
+    else:
+        pull_fail(pull, error_code=failure.kind, wait_seconds=failure.retry_after_seconds)
+
+
+def _windows(pull: Pull) -> None:
+    connector = CONNECTORS[pull.connection.provider]
+    days = connector.window_days[pull.resource]
+    start_on = pull.done_until_on + timedelta(days=1) if pull.done_until_on else pull.start_on
+    while start_on <= pull.end_on:
+        end_on = min(start_on + timedelta(days=days - 1), pull.end_on)
+        _store(pull, _window(pull, start_on, end_on))
+        if not pull_advance(pull, done_until_on=end_on):
+            return
+        start_on = end_on + timedelta(days=1)
+    with transaction.atomic():
+        if pull_complete(pull) and pull.kind == PullKind.BACKFILL:
+            aggregation_services.historical_announce(
+                team=pull.context,
+                user_id=pull.user_id,
+                provider=pull.connection.provider,
+                resources=[pull.resource],
+                start=_midnight(pull.start_on),
+                end=_midnight(pull.end_on + timedelta(days=1)),
+            )
+
+
+def _window(pull: Pull, start_on: date, end_on: date) -> Pulled:
+    """One window from the provider; a rejected access token is renewed once."""
+    connector = CONNECTORS[pull.connection.provider]
+    access, version = access_get(connection_id=pull.connection_id)
+    try:
+        return connector.pull(access, pull.resource, start_on, end_on)
+    except ProviderFailure as failure:
+        if failure.kind is not FailureKind.TOKEN_REJECTED:
+            raise
+    access, version = access_get(connection_id=pull.connection_id, rejected_version=version)
+    return connector.pull(access, pull.resource, start_on, end_on)
+
+
+def _store(pull: Pull, pulled: Pulled) -> None:
+    stored = aggregation_services.health_data_store(
+        team=pull.context,
+        user_id=pull.user_id,
+        series=pulled.series,
+        summaries=pulled.summaries,
+        emit=pull.kind == PullKind.REFRESH,
+    )
+    for refusal in (*pulled.refusals, *stored.refused):
+        log.info("record_refused", pull_id=str(pull.pk), kind=refusal.kind, reason=refusal.reason, count=refusal.count)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)

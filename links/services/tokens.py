@@ -1,0 +1,144 @@
+"""Link tokens: made for one user, shown once, opened by browsers, consumed by the first connection."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+
+from healthsvc.kernel import clock
+from healthsvc.kernel.crypto import keyed_hash
+from healthsvc.kernel.errors import Problem, invalid
+from healthsvc.kernel.ids import CHECKSUM_CHARACTERS, SECRET_CHARACTERS, checksum_text, secret_text
+from healthsvc.kernel.principal import TeamContext
+from healthsvc.kernel.rows import team_values
+from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
+from links.constants import LINK_TOKEN_KEPT_SECONDS, LINK_TOKEN_SECONDS, LinkErrorType
+from links.models import LinkSession, LinkToken
+from links.redirects import redirect_allowed, redirect_problem
+from links.services.walk import walk
+from links.states import TOKEN_TRANSITIONS, TokenCommand, TokenStatus
+from management import selectors as management_selectors
+from users import selectors as user_selectors
+
+_TOKEN: Final = re.compile(rf"lk_[0-9A-Za-z]{{{SECRET_CHARACTERS}}}[0-9A-Za-z]{{{CHECKSUM_CHARACTERS}}}")
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTokenMade:
+    """A link token's text, shown this once, and the page it opens."""
+
+    token: str
+    web_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A browser's session on a link token, and the cookie's text, kept nowhere else."""
+
+    session: LinkSession
+    cookie: str
+
+
+def link_token_create(
+    *,
+    team: TeamContext,
+    user_id: UUID,
+    provider: str | None = None,
+    redirect_url: str | None = None,
+    filter_on_providers: Sequence[str] | None = None,
+    on_error: str | None = None,
+    on_close: str | None = None,
+) -> LinkTokenMade:
+    """A new token for one user. 404 for an unknown user, 422 for an address a person must not be sent to."""
+    user = user_selectors.user_get(team, user_id)
+    if redirect_url is not None:
+        _check_redirect(team, redirect_url)
+    body = f"lk_{secret_text()}"
+    text = body + checksum_text(body)
+    now = clock.now()
+    LinkToken.objects.create(
+        **team_values(team),
+        user=user,
+        token_hash=keyed_hash("link-token", text),
+        provider=provider or "",
+        redirect_url=redirect_url or "",
+        filter_on_providers=list(dict.fromkeys(filter_on_providers or ())),
+        redirects_on_error=on_error is not None,
+        redirects_on_close=on_close is not None,
+        created_at=now,
+        expires_at=now + timedelta(seconds=LINK_TOKEN_SECONDS),
+    )
+    return LinkTokenMade(text, f"{settings.BASE_URL}/link/open?{urlencode({'token': text})}")
+
+
+def link_token_find(text: str) -> LinkToken | None:
+    """The row of a token that a caller shows, whatever its status; None for one we never made."""
+    if not _TOKEN.fullmatch(text) or checksum_text(text[:-CHECKSUM_CHARACTERS]) != text[-CHECKSUM_CHARACTERS:]:
+        return None
+    with system_scope(SystemScope.KEY_LOOKUP):
+        return LinkToken.objects.filter(token_hash=keyed_hash("link-token", text)).first()
+
+
+def link_token_problem(token: LinkToken) -> LinkErrorType | None:
+    """Why the token can't be used; None where it can. Runs in the token's team."""
+    if token.status == TokenStatus.CONSUMED:
+        return LinkErrorType.TOKEN_CONSUMED
+    if token.status == TokenStatus.EXPIRED:
+        return LinkErrorType.TOKEN_EXPIRED
+    if token.expires_at <= clock.now():
+        walk(LinkToken.objects.filter(pk=token.pk), TOKEN_TRANSITIONS, TokenCommand.EXPIRE)
+        return LinkErrorType.TOKEN_EXPIRED
+    if token.status == TokenStatus.NEW:
+        return LinkErrorType.TOKEN_NOT_VALIDATED
+    return None
+
+
+def link_token_validate(token: LinkToken) -> LinkErrorType | None:
+    """Note that the token was opened; why that is refused, or None."""
+    problem = link_token_problem(token)
+    if problem not in (None, LinkErrorType.TOKEN_NOT_VALIDATED):
+        return problem
+    if not walk(LinkToken.objects.filter(pk=token.pk), TOKEN_TRANSITIONS, TokenCommand.VALIDATE):
+        # Consumed by another browser since the row was read.
+        token.refresh_from_db()
+        return link_token_problem(token)
+    return None
+
+
+def link_open(*, token: LinkToken) -> Opened | LinkErrorType:
+    """Begin a browser's session on a living token."""
+    with team_scope(token.context), transaction.atomic():
+        problem = link_token_validate(token)
+        if problem:
+            return problem
+        cookie = secret_text()
+        session = LinkSession.objects.create(
+            **team_values(token.context),
+            link_token=token,
+            cookie_hash=keyed_hash("link-cookie", cookie),
+            created_at=clock.now(),
+        )
+    return Opened(session, cookie)
+
+
+def link_tokens_purge() -> int:
+    """Remove tokens that ended long ago, with the sessions and logins that hang on them; how many rows went."""
+    before = clock.now() - timedelta(seconds=LINK_TOKEN_KEPT_SECONDS)
+    with system_scope(SystemScope.PURGE):
+        return LinkToken.objects.filter(expires_at__lt=before).delete()[0]
+
+
+def _check_redirect(team: TeamContext, redirect_url: str) -> None:
+    loc = ("body", "redirect_url")
+    found = redirect_problem(redirect_url)
+    if found:
+        raise invalid([Problem(loc, found, "url_scheme")])
+    prefixes = management_selectors.team_settings(team).redirect_url_prefixes
+    if prefixes and not redirect_allowed(redirect_url, prefixes):
+        raise invalid([Problem(loc, "This team allows other addresses only.", "url_not_allowed")])
