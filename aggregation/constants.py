@@ -1,0 +1,54 @@
+"""Numbers and names of the aggregation app."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+#: Samples of one page of a timeseries. A day of a 5-second heart rate has 17,280, two such sources fit.
+PAGE_SAMPLES_MAXIMUM: Final = 50_000
+#: The ungrouped reads have no cursor; a longer stretch is refused with a hint to the grouped read.
+UNGROUPED_SAMPLES_MAXIMUM: Final = 200_000
+#: Summaries of one answer; ten years of days, and more naps and workouts than a person has.
+SUMMARIES_MAXIMUM: Final = 20_000
+#: Samples one webhook event carries at most: about 700 KB of JSON.
+EVENT_SAMPLES_MAXIMUM: Final = 5_000
+
+#: A day: the width of a series' blocks unless the catalogue gives a resource another.
+BUCKET_SECONDS: Final = 86_400
+
+#: Offsets from UTC beyond this are no place's (ISO 8601 allows 18 hours at most).
+OFFSET_MAXIMUM_SECONDS: Final = 64_800
+#: Samples and summaries outside are a broken clock's: 1900-01-01 and 2200-01-01, in microseconds since 1970.
+EARLIEST_US: Final = -2_208_988_800_000_000
+LATEST_US: Final = 7_258_118_400_000_000
+#: Texts that name a source: its app and its device.
+SOURCE_TEXT_MAXIMUM_CHARACTERS: Final = 255
+
+#: What the API calls the kind of thing that measured (see the API's models: ClientFacingSource).
+SOURCE_TYPES: Final = (
+    "unknown", "phone", "watch", "app", "multiple_sources", "fingerprick", "cuff", "manual_scan", "automatic",
+    "insulin_pump", "scale", "chest_strap", "ring", "lab", "exercise_machine", "earphone",
+)  # fmt: skip
+
+#: `source_id` in events (deprecated in the API): a provider's place in this list, from 1, fixed for good. New
+#: providers go to the end; one that is not listed has 0.
+_PROVIDERS_IN_ORDER: Final = (
+    "oura", "fitbit", "garmin", "whoop", "strava", "renpho", "peloton", "wahoo", "zwift", "freestyle_libre",
+    "abbott_libreview", "tandem_source", "freestyle_libre_ble", "eight_sleep", "withings", "apple_health_kit",
+    "manual", "ihealth", "google_fit", "beurer_api", "beurer_ble", "omron", "omron_ble", "onetouch_ble",
+    "accuchek_ble", "contour_ble", "dexcom", "dexcom_v3", "hammerhead", "my_fitness_pal", "health_connect",
+    "samsung_health", "polar", "cronometer", "kardia", "whoop_v2", "ultrahuman", "my_fitness_pal_v2",
+    "map_my_fitness", "runkeeper", "google_health",
+)  # fmt: skip
+SOURCE_IDS: Final[Mapping[str, int]] = MappingProxyType(
+    {slug: number for number, slug in enumerate(_PROVIDERS_IN_ORDER, start=1)}
+)
+SOURCE_ID_UNLISTED: Final = 0
+
+APPLE_HEALTH_PROVIDER: Final = "apple_health_kit"
+APPLE_HEALTH_JOB: Final = "apple_health_import"
+EXPORT_FILE_PURPOSE: Final = "apple_health_export"
+#: Items (samples and summaries) written in one transaction of an import.
+IMPORT_BATCH_ITEMS: Final = 50_000
+#: A long import says that it lives at least this often, also while it only reads.
+IMPORT_RENEW_SECONDS: Final = 15

@@ -1,0 +1,106 @@
+"""The aggregation query over HTTP."""
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from aggregation.query import (
+    Budget,
+    QueryError,
+    Table,
+    query_compile,
+    query_parse,
+    query_run,
+    render_json,
+    render_parquet_archive,
+)
+from aggregation.query_reader import SCHEMA, StoreReader
+from healthsvc.kernel.api import Access, ServiceViewSet
+from healthsvc.kernel.errors import ErrorCode, Problem, ServiceError, invalid
+from healthsvc.kernel.principal import TeamContext
+from management.selectors import team_settings
+from users.models import User
+from users.selectors import user_get
+
+ARCHIVE_NAME = "query-result.tar.gz"
+
+
+class AggregationResult(serializers.Serializer[Any]):
+    """The answer to one query: columns of equal length, by name."""
+
+    table = serializers.DictField(child=serializers.ListField())
+
+
+class AggregationResponse(serializers.Serializer[Any]):
+    """The answers, in the order of the queries."""
+
+    results = AggregationResult(many=True)
+
+
+class QueryBatch(serializers.Serializer[Any]):
+    """A request of one or several queries; docs/health-data.md shows the language."""
+
+    timeframe = serializers.DictField(help_text='{"type": "relative", "anchor": date, "past": {"unit", "value"}}')
+    queries = serializers.ListField(
+        child=serializers.DictField(), help_text='[{"select": […], "group_by": […], "where": text}]'
+    )
+    config = serializers.DictField(required=False, help_text='{"provider_priority_overrides": [slug]}')
+
+
+class QueryViewSet(ServiceViewSet):
+    """Questions about one user's data."""
+
+    access = Access.TEAM
+    keeps_replies = False  # a question changes nothing, and its answer may be large
+
+    @extend_schema(
+        operation_id="query_one",
+        summary="Query a user's data",
+        request=QueryBatch,
+        responses={
+            (200, "application/json"): AggregationResponse,
+            (200, settings.PARQUET_MEDIA_TYPE): OpenApiResponse(
+                OpenApiTypes.BINARY, description="A gzipped tar of 0.parquet, 1.parquet …, one a query."
+            ),
+        },
+        tags=["Aggregation"],
+    )
+    def query_one(self, request: Request, user_id: UUID) -> HttpResponseBase:
+        """Aggregates over samples and summaries; JSON, or a Parquet archive where Accept names its media type."""
+        if not team_settings(self.team).aggregation_enabled:
+            raise ServiceError(ErrorCode.NOT_ALLOWED, "The aggregation query is not enabled for this team.")
+        user = user_get(self.team, user_id)
+        try:
+            tables = _answered(self.team, user, self.body_object())
+        except QueryError as error:
+            raise _refusal(error) from None
+        if _wants_archive(request.headers.get("Accept", "")):
+            response = StreamingHttpResponse(render_parquet_archive(tables), content_type=settings.PARQUET_MEDIA_TYPE)
+            response["Content-Disposition"] = f'attachment; filename="{ARCHIVE_NAME}"'
+            return response
+        return HttpResponse(render_json(tables), content_type="application/json")
+
+
+def _answered(team: TeamContext, user: User, body: object) -> list[Table]:
+    budget = Budget()
+    plan = query_compile(
+        query_parse(body), SCHEMA, budget=budget, qualified_names=bool(settings.QUALIFIED_COLUMN_NAMES)
+    )
+    return query_run(plan, StoreReader(team, user, rows_maximum=budget.max_rows))
+
+
+def _refusal(error: QueryError) -> ServiceError:
+    problems = [Problem(problem.loc, problem.msg, str(problem.type)) for problem in error.problems]
+    return invalid(problems, ErrorCode.QUERY_BUDGET_EXCEEDED if error.is_budget else ErrorCode.VALIDATION_FAILED)
+
+
+def _wants_archive(accept: str) -> bool:
+    media_types = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
+    return settings.PARQUET_MEDIA_TYPE.lower() in media_types

@@ -1,0 +1,160 @@
+"""The block codec gives back every bit it was given, whatever the samples."""
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from aggregation.codec import (
+    VERSION,
+    BlockColumns,
+    BlockDamagedError,
+    Compressor,
+    LabelColumn,
+    block_decode,
+    block_encode,
+    block_header,
+)
+from aggregation.records import OFFSET_UNKNOWN
+
+Number = TypeVar("Number", np.int64, np.int32, np.float64)
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+TIMES = st.one_of(
+    INT64,
+    st.integers(0, 4_000_000_000).map(lambda second: second * 1_000_000),
+    st.integers(0, 4_000_000_000_000).map(lambda millisecond: millisecond * 1_000),
+)
+DECIMALS = st.integers(-(10**9), 10**9).flatmap(lambda whole: st.integers(0, 5).map(lambda places: whole / 10**places))
+VALUES = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False), DECIMALS, st.sampled_from([-0.0, 0.0, 5e-324, 1.7e308])
+)
+OFFSETS = st.one_of(st.sampled_from([OFFSET_UNKNOWN, 0, 3600, -18_000, 20_700]), st.integers(-64_800, 64_800))
+NAMES = st.lists(st.text("ab_ é漢😀\x00", max_size=20), unique=True, min_size=1, max_size=5)
+
+
+@st.composite
+def labels(draw: st.DrawFn, size: int) -> LabelColumn:
+    names = tuple(draw(NAMES))
+    codes = draw(st.lists(st.integers(-1, len(names) - 1), min_size=size, max_size=size))
+    return LabelColumn(np.array(codes, np.int32), names)
+
+
+@st.composite
+def blocks(draw: st.DrawFn) -> BlockColumns:
+    """Blocks as a store could and could never hold them."""
+    size = draw(st.integers(0, 60))
+
+    def some(one: st.SearchStrategy[Any], kind: type[Number]) -> NDArray[Number]:
+        constant = draw(st.booleans())
+        listed = [draw(one)] * size if constant else draw(st.lists(one, min_size=size, max_size=size))
+        return np.array(listed, kind)
+
+    start = some(TIMES, np.int64)
+    ends = draw(st.booleans())
+    extra_floats = some(st.one_of(VALUES, st.just(float("nan"))), np.float64)
+    return BlockColumns(
+        start_us=np.sort(start) if draw(st.booleans()) else start,
+        offset_seconds=some(OFFSETS, np.int32),
+        value=some(VALUES, np.float64) if draw(st.booleans()) else None,
+        end_us=some(TIMES, np.int64) if ends else None,
+        type=draw(st.none() | labels(size)),
+        unit=draw(st.none() | labels(size)),
+        extra={"systolic": extra_floats, "sensor": draw(labels(size))} if draw(st.booleans()) else {},
+    )
+
+
+def assert_same_bits(left: NDArray[np.generic] | None, right: NDArray[np.generic] | None) -> None:
+    assert (left is None) == (right is None)
+    if left is not None and right is not None:
+        assert left.dtype == right.dtype
+        assert left.tobytes() == right.tobytes()
+
+
+def assert_same_labels(left: LabelColumn | None, right: LabelColumn | None) -> None:
+    assert (left is None) == (right is None)
+    if left is not None and right is not None:
+        assert left.names == right.names
+        assert_same_bits(left.codes, right.codes)
+
+
+def assert_same(left: BlockColumns, right: BlockColumns) -> None:
+    for name in ("start_us", "offset_seconds", "value", "end_us"):
+        assert_same_bits(getattr(left, name), getattr(right, name))
+    assert_same_labels(left.type, right.type)
+    assert_same_labels(left.unit, right.unit)
+    assert list(left.extra) == list(right.extra)
+    for name, column in left.extra.items():
+        other = right.extra[name]
+        if isinstance(column, LabelColumn):
+            assert isinstance(other, LabelColumn)
+            assert_same_labels(column, other)
+        else:
+            assert not isinstance(other, LabelColumn)
+            assert_same_bits(column, other)
+
+
+@pytest.mark.slow
+@given(blocks(), st.sampled_from(Compressor))
+def test_what_is_encoded_comes_back_to_the_bit(block: BlockColumns, compressor: Compressor) -> None:
+    assert_same(block_decode(block_encode(block, compressor)), block)
+
+
+def day_of_minutes(*, decimals: int = 0, jitter: bool = False) -> BlockColumns:
+    random = np.random.default_rng(7)
+    start_us = 1_700_006_400_000_000 + np.arange(1_440, dtype=np.int64) * 60_000_000
+    if jitter:
+        start_us += random.integers(0, 30_000, 1_440) * 1_000
+    walk = 60 + np.cumsum(random.normal(0, 1, 1_440)) % 80
+    return BlockColumns(start_us, np.full(1_440, 3_600, np.int32), np.round(walk, decimals))
+
+
+@pytest.mark.parametrize(("decimals", "jitter", "bytes_per_sample"), [(0, False, 1.0), (0, True, 3.8), (1, True, 4.6)])
+def test_a_day_of_minutes_is_small(decimals: int, jitter: bool, bytes_per_sample: float) -> None:
+    block = day_of_minutes(decimals=decimals, jitter=jitter)
+    data = block_encode(block)
+    assert_same(block_decode(data), block)
+    assert len(data) / len(block) < bytes_per_sample
+
+
+def test_a_negative_zero_keeps_its_sign() -> None:
+    block = BlockColumns(np.arange(2, dtype=np.int64), np.zeros(2, np.int32), np.array([-0.0, 1.0]))
+    decoded = block_decode(block_encode(block)).value
+    assert decoded is not None
+    assert np.signbit(decoded).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_a_value_that_is_no_number_is_refused(value: float) -> None:
+    block = BlockColumns(np.zeros(1, np.int64), np.zeros(1, np.int32), np.array([value]))
+    with pytest.raises(ValueError, match="finite"):
+        block_encode(block)
+
+
+def test_an_empty_block_is_a_block() -> None:
+    empty = BlockColumns(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0), np.zeros(0, np.int64))
+    assert_same(block_decode(block_encode(empty)), empty)
+
+
+def test_the_header_tells_version_compressor_and_number_of_samples() -> None:
+    header = block_header(block_encode(day_of_minutes(), Compressor.LZ4))
+    assert (header.version, header.compressor, header.samples) == (VERSION, Compressor.LZ4, 1_440)
+
+
+def test_a_changed_or_cut_block_is_told_from_a_good_one() -> None:
+    data = bytearray(block_encode(day_of_minutes()))
+    data[-1] ^= 1
+    with pytest.raises(BlockDamagedError, match="not those that were written"):
+        block_decode(bytes(data))
+    with pytest.raises(BlockDamagedError, match="no readable header"):
+        block_decode(bytes(data[:10]))
+
+
+def test_a_block_of_a_later_version_is_refused() -> None:
+    data = block_encode(replace(day_of_minutes(), value=None))
+    with pytest.raises(BlockDamagedError, match="version"):
+        block_decode(bytes((VERSION + 1,)) + data[1:])
