@@ -1,8 +1,9 @@
 """`make bench`: every measurement, each printed as ratios of one run."""
 
 import bench.stage
-from bench import users
+from bench import samples, users
 
 if __name__ == "__main__":
     with bench.stage.stage() as tenant:
         users.measure(tenant)
+        samples.measure(tenant)

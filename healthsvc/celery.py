@@ -31,6 +31,11 @@ def _broker() -> dict[str, object]:
             "visibility_timeout": VISIBILITY_TIMEOUT_SECONDS,
             "unacked_restore_throttle": 1,
             "socket_connect_timeout": 1,
+            # A sender gives up at once: the database remembers what is owed.
+            "max_retries": 1,
+            "interval_start": 0,
+            "interval_step": 0.1,
+            "interval_max": 0.1,
             "socket_timeout": 10,
         },
     }
@@ -57,6 +62,11 @@ app.conf.update(
     beat_schedule={
         "worker_seen": {"task": "management.worker_seen", "schedule": 10.0},
         "idempotency_purge": {"task": "management.idempotency_purge", "schedule": 3600.0},
+        "webhooks_sweep": {"task": "webhooks.sweep", "schedule": 5.0},
+        "webhooks_purge": {"task": "webhooks.purge", "schedule": 3600.0},
+        "aggregation_jobs_sweep": {"task": "aggregation.jobs_sweep", "schedule": 30.0},
+        "links_pulls_sweep": {"task": "links.pulls_sweep", "schedule": 30.0},
+        "links_tokens_purge": {"task": "links.tokens_purge", "schedule": 3600.0},
     },
 )
 app.autodiscover_tasks()

@@ -9,6 +9,7 @@ urlpatterns = [
     path("docs", documents.docs),
     path("", include("management.urls")),
     path("", include("management.management_urls")),
+    path("", include("webhooks.management_urls")),
 ]
 
 handler400 = "healthsvc.pages.bad_request"

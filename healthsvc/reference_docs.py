@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 
+import orjson
 from django.conf import settings
 
 from healthsvc import env
 from healthsvc.kernel.errors import ErrorCode
+from webhooks.registry import event_types
 
 _NOTICE = "<!-- Written by `manage.py docs_generate`; change the code, not this page. -->\n"
 
@@ -19,6 +21,7 @@ SETTING_MEANINGS: Mapping[str, str] = {
     "DATABASE_OWNER_URL": "PostgreSQL as the role that owns the tables; used by `migrate` only.",
     "DATABASE_URL": "PostgreSQL as the service's own role, which owns nothing and obeys row-level security.",
     "DEBUG": "Django's debug mode; refused outside the embedded default.",
+    "EXPORT_MAXIMUM_BYTES": "The largest Apple Health export that is taken, as it is on the wire.",
     "FIELD_ENCRYPTION_KEYS": "`id:base64 of 32 bytes`, comma separated, the current key first; old keys still open.",
     "HEALTHSVC_BROKER_DIR": "Folder of the filesystem broker, used where REDIS_URL is empty.",
     "HEALTHSVC_DATA_DIR": "Where the embedded servers, stored files and secrets of the embedded default live.",
@@ -92,9 +95,24 @@ def _relative(text: str) -> str:
     return text.replace(str(settings.DATA_DIR), "./var").replace(str(settings.BASE_DIR), ".")
 
 
+def events_page() -> str:
+    """`docs/events.md`."""
+    intro = (
+        f"{_NOTICE}# Events\n\nEach delivery has the body `{{event_type, data, team_id, user_id, client_user_id}}`;\n"
+        "`user_id` and `client_user_id` are null where an event is about no user. How deliveries are signed and\n"
+        "retried: [webhooks.md](webhooks.md).\n"
+    )
+    parts = [intro]
+    for event in event_types().values():
+        sample = orjson.dumps(event.sample, option=orjson.OPT_INDENT_2).decode()
+        parts.append(f"\n## `{event.name}`\n\n{event.meaning}\n\n```json\n{sample}\n```\n")
+    return "".join(parts)
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "docs/errors.md": errors_page,
     "docs/settings.md": settings_page,
+    "docs/events.md": events_page,
 }
 
 

@@ -76,6 +76,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "management.staff.StaffScopeMiddleware",
 ]
 
@@ -137,6 +138,9 @@ DATABASES = {"default": _database(DATABASE_URL), "owner": _database(DATABASE_OWN
 DATABASES["owner"]["CONN_MAX_AGE"] = 0
 DATABASES["owner"]["TEST"] = {"MIRROR": "default"}
 
+#: The Celery application that tasks are sent through.
+CELERY_APP = "healthsvc.celery.app"
+
 # --- Broker --------------------------------------------------------------------------------------------------------
 #: `redis://…`, `rediss://…` or `unix:///path?db=0`. Empty: Celery's filesystem broker, and no rate limits.
 REDIS_URL = env_secret("REDIS_URL", "")
@@ -194,7 +198,10 @@ REST_FRAMEWORK = {
 AUTHENTICATORS = {
     "team": ["management.authentication.TeamKeyAuthentication"],
     "management": ["management.authentication.ManagementKeyAuthentication"],
-    "link_or_team": ["management.authentication.TeamKeyAuthentication"],
+    "link_or_team": [
+        "links.authentication.LinkTokenAuthentication",
+        "management.authentication.TeamKeyAuthentication",
+    ],
 }
 REPLY_KEEPER = "management.idempotency.DatabaseReplyKeeper"
 AUDIT_WRITER = "management.audit.request_record"
@@ -219,6 +226,9 @@ SPECTACULAR_SETTINGS = {
     ],
     "SORT_OPERATION_PARAMETERS": False,
 }
+
+#: The largest Apple Health export that is taken, as it is on the wire.
+EXPORT_MAXIMUM_BYTES = env_int("EXPORT_MAXIMUM_BYTES", 4 * 1024**3, minimum=1)
 
 # --- Outbound requests ---------------------------------------------------------------------------------------------
 #: Exact origins on this machine that outbound requests may reach: the simulator and the webhook receiver.

@@ -11,6 +11,8 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("", include("management.urls")),
     path("", include("users.urls")),
+    path("", include("aggregation.urls")),
+    path("", include("links.urls")),
 ]
 
 handler400 = "healthsvc.pages.bad_request"

@@ -27,16 +27,15 @@ class EncryptedFileSystemStorage(FileSystemStorage):
         super().__init__(**kwargs)  # type: ignore[arg-type]
 
     def write_chunks(self, name: str, chunks: Iterator[bytes]) -> int:
-        """Write a new file from plaintext chunks of any size; the number of plaintext bytes."""
+        """Write a new file from plaintext chunks of any size; the number of plaintext bytes. All of it or no file."""
         path = self.path(name)
         self._ensure_folder(path)
-        total = 0
         with self._new_file(path) as file:
-            for number, (piece, last) in enumerate(_regular(chunks)):
-                sealed = seal(piece, place=_place(name, number, last))
-                file.write(len(sealed).to_bytes(_LENGTH_BYTES) + sealed)
-                total += len(piece)
-        return total
+            try:
+                return _sealed_write(file, name, chunks)
+            except BaseException:
+                Path(path).unlink()
+                raise
 
     def read_chunks(self, name: str) -> Iterator[bytes]:
         """The plaintext, a chunk at a time; DecryptionError where the file was cut or changed."""
@@ -48,6 +47,15 @@ class EncryptedFileSystemStorage(FileSystemStorage):
 
     def _new_file(self, path: str) -> BinaryIO:
         return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+
+def _sealed_write(file: BinaryIO, name: str, chunks: Iterator[bytes]) -> int:
+    total = 0
+    for number, (piece, last) in enumerate(_regular(chunks)):
+        sealed = seal(piece, place=_place(name, number, last))
+        file.write(len(sealed).to_bytes(_LENGTH_BYTES) + sealed)
+        total += len(piece)
+    return total
 
 
 def _regular(chunks: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:

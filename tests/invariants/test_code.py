@@ -12,9 +12,13 @@ FILE_LINES = 500
 FUNCTION_LINES = 60
 
 #: Assign `.status`: the one walker of each lifecycle.
-STATUS_WALKERS: dict[str, str] = {"management/jobs.py": "the walker of background jobs"}
+STATUS_WALKERS: dict[str, str] = {
+    "management/jobs.py": "the walker of background jobs",
+    "webhooks/walker.py": "the walker of deliveries",
+    "links/services/walk.py": "the walker of link tokens, connections and pulls",
+}
 #: Call an HTTP library: the one outbound client.
-HTTP_CALLERS: dict[str, str] = {}
+HTTP_CALLERS: dict[str, str] = {"healthsvc/kernel/http.py": "the kernel's client"}
 HTTP_LIBRARIES = {"requests", "httpx", "aiohttp", "urllib3", "urllib.request", "http.client"}
 SHAPELESS_NAMES = {"utils.py", "helpers.py", "misc.py", "common.py"}
 

@@ -7,7 +7,9 @@ from django.core.management import call_command, get_commands
 
 from healthsvc import env, reference_docs
 from healthsvc.kernel.errors import ErrorCode
+from healthsvc.kernel.json_io import json_decode, json_encode
 from tests.invariants.test_code import PACKAGES, ROOT
+from webhooks.registry import event_types
 
 #: Commands that a test can't call in its own process, with what covers them.
 COVERED_OTHERWISE = {
@@ -27,6 +29,14 @@ def test_every_error_code_is_in_the_docs() -> None:
     assert [code.code for code in ErrorCode if f"`{code.code}`" not in page] == []
 
 
+def test_every_event_is_in_the_docs_and_its_sample_is_json() -> None:
+    page = (ROOT / "docs/events.md").read_text()
+    assert [name for name in event_types() if f"## `{name}`" not in page] == []
+    for event in event_types().values():
+        assert json_decode(json_encode(event.sample)) == event.sample
+        assert event.meaning.endswith(".")
+
+
 def test_every_setting_has_a_meaning_and_every_meaning_a_setting() -> None:
     settings_source = (ROOT / "healthsvc/settings.py").read_text()
     asked = {item.name for item in env.declared() if f'"{item.name}"' in settings_source}
@@ -43,7 +53,7 @@ def test_every_command_is_called_by_a_test() -> None:
 
 def test_no_path_of_a_machine_is_committed() -> None:
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    needles = (b"/home/", b"/root/" + b".pyenv", b"/work/" + b"main")
+    needles = tuple(b"/" + part for part in (b"home/", b"root/.pyenv", b"work/main"))
     found = [
         name
         for name in tracked

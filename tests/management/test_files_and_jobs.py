@@ -56,6 +56,16 @@ def test_an_existing_file_is_never_overwritten(storage: EncryptedFileSystemStora
     assert b"".join(storage.read_chunks("a")) == b"first"
 
 
+def test_an_upload_that_breaks_off_leaves_no_file(storage: EncryptedFileSystemStorage, tmp_path: Path) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield bytes(2 * CHUNK_BYTES)
+        raise ConnectionResetError
+
+    with pytest.raises(ConnectionResetError):
+        storage.write_chunks("folder/name", pieces())
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
 def test_a_stored_file_goes_with_its_row(
     in_team: Tenant, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:

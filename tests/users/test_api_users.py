@@ -159,5 +159,5 @@ def test_list_costs_the_same_queries_for_any_number(api: ApiClient, team: Tenant
         connection,
     ) as captured:
         api.get("/v2/user")
-    # key, page, count, audit
-    assert len(captured) == 4, [query["sql"] for query in captured]
+    # key, page, count, connections, audit
+    assert len(captured) == 5, [query["sql"] for query in captured]
