@@ -42,6 +42,7 @@ def _messages() -> list[str]:
         return [orjson.loads(item)["headers"]["task"] for item in client.lrange("celery", 0, -1)]
 
 
+@pytest.mark.slow
 def test_a_request_succeeds_without_a_broker_and_the_sweep_recovers(
     broker: Callable[[str], None],
     management_api: ApiClient,

@@ -70,6 +70,7 @@ def test_a_failure_is_tried_again_with_the_same_id_and_bytes(team: Tenant, endpo
     assert [item.number for item in attempts()] == [1, 2]
 
 
+@pytest.mark.slow
 def test_eight_failures_end_it_and_the_team_is_told_once(team: Tenant, endpoint: Endpoint, hook: Receiver) -> None:
     hook.otherwise = Answer(503)
     event_id = emit(team)
