@@ -64,7 +64,7 @@ app.conf.update(
         "idempotency_purge": {"task": "management.idempotency_purge", "schedule": 3600.0},
         "webhooks_sweep": {"task": "webhooks.sweep", "schedule": 5.0},
         "webhooks_purge": {"task": "webhooks.purge", "schedule": 3600.0},
-        "aggregation_jobs_sweep": {"task": "aggregation.jobs_sweep", "schedule": 30.0},
+        "aggregation_jobs_sweep": {"task": "aggregation.jobs_sweep", "schedule": 10.0},
         "links_pulls_sweep": {"task": "links.pulls_sweep", "schedule": 30.0},
         "links_tokens_purge": {"task": "links.tokens_purge", "schedule": 3600.0},
     },

@@ -15,7 +15,7 @@ from management.constants import JobStatus
 from management.models import BackgroundJob
 
 #: A running job renews its lease at least this often; a job whose lease ran out is taken up by another worker.
-LEASE_SECONDS: Final = 60
+LEASE_SECONDS: Final = 30
 #: A job that was begun this often and never ended is given up.
 ATTEMPTS_MAXIMUM: Final = 5
 

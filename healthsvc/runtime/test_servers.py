@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FrameType
@@ -70,19 +71,20 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write("usage: python -m healthsvc.runtime.test_servers -- COMMAND …\n")
         return 2
     received: list[int] = []
+    commanded = threading.Event()
 
     def remember(number: int, _frame: FrameType | None) -> None:
         received.append(number)
-        if len(received) == 1 and not running:
+        if len(received) == 1 and not commanded.is_set():
             raise KeyboardInterrupt
 
-    running: list[subprocess.Popen[bytes]] = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, remember)
     try:
         with test_servers() as variables:
-            running.append(subprocess.Popen(command, env=_environment(variables)))
-            return _wait(running[0], received)
+            # From here on a signal is passed on, also one that comes before the command is known to run.
+            commanded.set()
+            return _wait(subprocess.Popen(command, env=_environment(variables)), received)
     except KeyboardInterrupt:
         return 128 + received[0]
 

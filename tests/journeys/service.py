@@ -57,7 +57,7 @@ def wait_for(what: str, probe: Callable[[], Any], *, seconds: float = 60) -> Any
         found = probe()
         if found:
             return found
-        time.sleep(0.2)
+        time.sleep(0.05)
     raise AssertionError(f"{what} did not happen in {seconds:g} s")
 
 
