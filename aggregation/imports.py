@@ -43,7 +43,7 @@ from healthsvc.kernel.jobs import enqueue
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.scope import team_scope
 from healthsvc.kernel.typing import JSONObject
-from management.files import file_chunks, file_remove, file_store
+from management.files import file_chunks, file_keep, file_remove, file_write
 from management.jobs import (
     ATTEMPTS_MAXIMUM,
     job_claim,
@@ -248,8 +248,9 @@ def import_accept(*, team: TeamContext, user_id: UUID, chunks: Iterator[bytes]) 
     """Take an uploaded export in, sealed, and owe its import; 404 for a user who is not there."""
     user_get(team, user_id)
     first = next(chunks)  # what can be seen at once is refused before a file is begun
-    file = file_store(team=team, user_id=user_id, purpose=EXPORT_FILE_PURPOSE, chunks=chain((first,), chunks))
+    written = file_write(team=team, chunks=chain((first,), chunks))
     with transaction.atomic():
+        file = file_keep(team=team, user_id=user_id, purpose=EXPORT_FILE_PURPOSE, written=written)
         job = job_create(
             team=team,
             kind=APPLE_HEALTH_JOB,

@@ -45,7 +45,7 @@ class AggregationResponse(serializers.Serializer[Any]):
 
 
 class QueryBatch(serializers.Serializer[Any]):
-    """A request of one or several queries; docs/health-data.md shows the language."""
+    """A request of one or several queries; docs/query.md shows the language."""
 
     timeframe = serializers.DictField(help_text='{"type": "relative", "anchor": date, "past": {"unit", "value"}}')
     queries = serializers.ListField(

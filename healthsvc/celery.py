@@ -3,8 +3,10 @@
 import os
 
 from celery import Celery
-from celery.signals import setup_logging, worker_ready
+from celery.signals import beat_init, setup_logging, worker_init, worker_ready
 from django.conf import settings
+
+from healthsvc.checks import refuse_unsafe_start
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "healthsvc.settings")
 
@@ -59,14 +61,20 @@ app.conf.update(
     accept_content=["json"],
     timezone="UTC",
     enable_utc=True,
+    # Imports run for minutes; a worker of their own takes them, so that nothing else ever waits for one.
+    task_routes={"aggregation.apple_health_import": {"queue": "imports"}},
     beat_schedule={
-        "worker_seen": {"task": "management.worker_seen", "schedule": 10.0},
-        "idempotency_purge": {"task": "management.idempotency_purge", "schedule": 3600.0},
-        "webhooks_sweep": {"task": "webhooks.sweep", "schedule": 5.0},
-        "webhooks_purge": {"task": "webhooks.purge", "schedule": 3600.0},
-        "aggregation_jobs_sweep": {"task": "aggregation.jobs_sweep", "schedule": 10.0},
-        "links_pulls_sweep": {"task": "links.pulls_sweep", "schedule": 30.0},
-        "links_tokens_purge": {"task": "links.tokens_purge", "schedule": 3600.0},
+        name: {"task": task, "schedule": seconds, "options": {"expires": seconds}}
+        for name, task, seconds in (
+            ("worker_seen", "management.worker_seen", 10.0),
+            ("idempotency_purge", "management.idempotency_purge", 3600.0),
+            ("files_sweep", "management.files_sweep", 3600.0),
+            ("webhooks_sweep", "webhooks.sweep", 5.0),
+            ("webhooks_purge", "webhooks.purge", 3600.0),
+            ("aggregation_jobs_sweep", "aggregation.jobs_sweep", 10.0),
+            ("links_pulls_sweep", "links.pulls_sweep", 30.0),
+            ("links_tokens_purge", "links.tokens_purge", 3600.0),
+        )
     },
 )
 app.autodiscover_tasks()
@@ -75,6 +83,13 @@ app.autodiscover_tasks()
 @setup_logging.connect
 def _keep_our_logging(**_ignored: object) -> None:
     """Celery would replace the root logger's handlers; Django's LOGGING stands."""
+
+
+@worker_init.connect
+@beat_init.connect
+def _refuse_unsafe_start(**_ignored: object) -> None:
+    """Workers and beat start under the same checks as the web processes."""
+    refuse_unsafe_start()
 
 
 @worker_ready.connect

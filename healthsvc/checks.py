@@ -1,5 +1,6 @@
 """System checks: settings that are unsafe outside a development machine are refused, each with a number."""
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,6 +23,19 @@ def register_all() -> None:
     checks.register(addresses_check, checks.Tags.security)
     checks.register(outbound_check, checks.Tags.security)
     checks.register(database_role_check, checks.Tags.database)
+
+
+def refuse_unsafe_start() -> None:
+    """End the process where a check finds an error: servers, workers and beat call this before they serve."""
+    found = [
+        *secrets_check(None),
+        *addresses_check(None),
+        *outbound_check(None),
+        *database_role_check(None, ["default"]),
+    ]
+    errors = [f"{message.id}: {message.msg} {message.hint}" for message in found if message.is_serious()]
+    if errors:
+        sys.exit("\n".join(["Refusing to start with unsafe settings.", *errors]))
 
 
 def secrets_check(app_configs: Sequence[AppConfig] | None, **_kwargs: Any) -> list[checks.CheckMessage]:

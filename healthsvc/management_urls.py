@@ -1,10 +1,12 @@
 """Addresses of the management API: each app's own part, composed here."""
 
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 from healthsvc import documents
 
 urlpatterns = [
+    path("", RedirectView.as_view(url="/docs")),
     path("openapi.json", documents.openapi),
     path("docs", documents.docs),
     path("", include("management.urls")),

@@ -7,6 +7,8 @@ from pathlib import Path
 import orjson
 from django.conf import settings
 
+from aggregation.query.schema import ColumnType
+from aggregation.query_reader import SCHEMA
 from healthsvc import env
 from healthsvc.kernel.errors import ErrorCode
 from webhooks.registry import event_types
@@ -58,7 +60,7 @@ def errors_page() -> str:
         '```json\n{"detail": "…", "code": "…", "request_id": "…"}\n```\n\n'
         "`detail` is a sentence. For 422 it is a list of `{loc, msg, type}`: `loc` is the path to what is wrong\n"
         '(`["body", "client_user_id"]`), `msg` says what would be right, `type` is stable. A taken\n'
-        "`client_user_id` answers an object with the living user's id. No value of the request is repeated.\n"
+        "`client_user_id` answers an object with the living user's id. Values that may be health data are not repeated.\n"
         "`request_id` is also in the `X-Request-Id` header of every answer; quote it to the operator.\n\n"
         f"| code | status | meaning |\n|---|---|---|\n{rows}"
     )
@@ -109,10 +111,74 @@ def events_page() -> str:
     return "".join(parts)
 
 
+_QUERY_INTRO = """# The query language
+
+`POST /aggregate/v1/user/{user_id}/query` answers figures over a person's samples and summaries.
+
+```json
+{
+  "timeframe": {"type": "relative", "anchor": "2026-11-21", "past": {"unit": "day", "value": 7}},
+  "queries": [
+    {
+      "select": [
+        {"func": "mean", "arg": {"heartrate": "value"}},
+        {"func": "max", "arg": {"heartrate": "value"}}
+      ],
+      "group_by": [{"arg": {"index": "heartrate"}, "date_trunc": {"unit": "day", "value": 1}}],
+      "where": "source_type = 'ring' AND value > 40"
+    }
+  ],
+  "config": {"provider_priority_overrides": ["oura"]}
+}
+```
+
+```json
+{"results": [{"table": {"index": ["2026-11-15T00:00:00", "…"], "mean": [61.2, "…"], "max": [143.0, "…"]}}]}
+```
+
+- **timeframe**: the `past` period that ends with the whole day `anchor`, on the person's own clock. Units: minute, hour,
+  day, week, month, year.
+- **select**: a column `{"sleep": "efficiency"}` or `{"heartrate": "value"}`, the time `{"index": "sleep"}`, a source column
+  `{"source": "source_provider"}`, a function `{"func": "mean", "arg": column}` (mean, min, max, sum, count, median, stddev,
+  oldest, newest), or with `group_by` a key `{"group_key": 0}` or `{"group_key": "*"}`.
+- **group_by**: one `{"date_trunc": {"unit": "hour", "value": 6}, "arg": {"index": "heartrate"}}` (minute below 60, hour
+  below 24, day below 31, week below 13, month 1, 2, 3, 4 or 6), any `{"date_part": "weekday", "arg": {"index": …}}`
+  (minute, hour, day, week, month, year, weekday, week_of_year, day_of_year), and columns. Groups without rows are absent.
+- **where**: bare column names, `> >= < <= = !=`, AND, OR, NOT, parentheses, numbers, 'text', TRUE, FALSE.
+- **Sources**: in each group only the best source counts, by source type, then by provider; grouping by both
+  `source_provider` and `source_type` switches that off. `provider_priority_overrides` puts providers first.
+- **Column names**: `index` for the bucket's start, the function's name where that is enough, `func.column` where two would
+  be alike, `group_key.N` for selected keys.
+- **Output**: JSON, or with `Accept: application/vnd.service.tar+gzip+parquet` a gzipped tar of `0.parquet`, `1.parquet`, …
+- Too much to read or answer is 422 `query_budget_exceeded`. Messages carry the path into the query.
+
+An empty table means that there are no data in the timeframe. Value macros, subqueries and `align` are refused for now.
+
+## Columns
+"""
+
+
+def query_page() -> str:
+    """`docs/query.md`."""
+    rows = [_QUERY_INTRO, "\n| name | columns |\n|---|---|\n"]
+    for name in SCHEMA.table_names():
+        table = SCHEMA.table(name)
+        rows.append(f"| `{name}` | {_columns(table.columns if table else {})} |\n")
+    for name in SCHEMA.series_names():
+        series = SCHEMA.series(name)
+        rows.append(f"| `{name}` (timeseries) | {_columns(series.fields if series else {})} |\n")
+    return f"{_NOTICE}{''.join(rows)}"
+
+
+def _columns(columns: Mapping[str, ColumnType]) -> str:
+    return ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "docs/errors.md": errors_page,
     "docs/settings.md": settings_page,
     "docs/events.md": events_page,
+    "docs/query.md": query_page,
 }
 
 

@@ -2,10 +2,13 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 from healthsvc import documents
 
 urlpatterns = [
+    path("", RedirectView.as_view(url="/docs")),
+    path("admin", RedirectView.as_view(url="/admin/")),
     path("openapi.json", documents.openapi),
     path("docs", documents.docs),
     path("admin/", admin.site.urls),

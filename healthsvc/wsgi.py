@@ -7,11 +7,13 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from django.core.wsgi import get_wsgi_application
 
+from healthsvc.checks import refuse_unsafe_start
 from healthsvc.kernel.address import ADDRESS_KEY, MANAGEMENT_ADDRESS
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "healthsvc.settings")
 
 application = get_wsgi_application()
+refuse_unsafe_start()
 
 
 def management_application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[Any]:

@@ -22,6 +22,11 @@ class LinkErrorType(TextChoices):
     USER_CANCELLED = "user_cancelled"
 
 
+def link_error_type_read(text: str) -> LinkErrorType:
+    """A stored error type. One that another release knows and we don't is told as the provider's error."""
+    return LinkErrorType(text) if text in LinkErrorType.values else LinkErrorType.PROVIDER_API_ERROR
+
+
 class ConnectionErrorType(TextChoices):
     """Why a connection broke (source: the interface's connection error details)."""
 
@@ -66,7 +71,7 @@ TOKEN_LEASE_WAIT_SECONDS: Final = 3
 #: A connection is declared broken after this many refusals in a row to renew its tokens.
 TOKEN_REFUSALS_MAXIMUM: Final = 3
 
-#: A running pull renews its lease with every window; one whose lease ran out is taken up by another worker.
+#: A running pull renews its lease before every call; one whose lease ran out is taken up by another worker.
 PULL_LEASE_SECONDS: Final = 120
 #: A pull that failed this often is given up.
 PULL_ATTEMPTS_MAXIMUM: Final = 8

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_GET
 from healthsvc.kernel.scope import team_scope
 from links import selectors
 from links.catalogue import Provider, catalogue, provider_find, resource_words
-from links.constants import LINK_TOKEN_SECONDS, LinkErrorType
+from links.constants import LINK_TOKEN_SECONDS, LinkErrorType, link_error_type_read
 from links.models import LinkSession, LinkToken
 from links.redirects import redirect_with
 from links.services.logins import ERROR_TEXTS, Returned, link_session_find, login_begin, login_finish
@@ -116,14 +116,14 @@ def consent(request: HttpRequest, session: LinkSession, slug: str) -> HttpRespon
 def depart(request: HttpRequest, session: LinkSession, slug: str) -> HttpResponse:
     """On to the provider's own login."""
     provider = catalogue().get(slug)
-    if provider is None or not (_offered(session, provider) or session.link_token.provider == slug):
+    if provider is None or not _offered(session, provider):
         return _not_here(request, session)
     try:
         return _go(login_begin(session=session, provider=provider))
     except LinkRefused as refused:
         session.provider, session.error_type = slug, refused.error_type
         session.save(update_fields=["provider", "error_type"])
-        return _finished(session)
+        return _finished(request, session)
 
 
 @require_GET
@@ -141,7 +141,7 @@ def callback(request: HttpRequest, slug: str) -> HttpResponse:
     if session is None:
         return _ended(request, LinkErrorType.INVALID_TOKEN, None)
     with team_scope(session.context):
-        return _finished(session)
+        return _finished(request, session)
 
 
 @_session_page
@@ -231,20 +231,34 @@ def _not_here(request: HttpRequest, session: LinkSession) -> HttpResponse:
     return _page(request, "links/ended.html", context, status=404)
 
 
-def _finished(session: LinkSession) -> HttpResponse:
-    """Back to the customer with the outcome, or to a page that tells it."""
+def _finished(request: HttpRequest, session: LinkSession) -> HttpResponse:
+    """Back to the customer with the outcome, or to a page that tells it; a page to wait on while there is none."""
+    if not session.provider:
+        return _under_way(request, session)
     if session.link_token.redirect_url:
         return _leave(_outcome_url(session))
     return _go(_address("link_result", session))
 
 
+def _under_way(request: HttpRequest, session: LinkSession) -> HttpResponse:
+    """A return that another request has taken up and not finished: a reload, or a worker that died."""
+    alone = bool(session.link_token.provider)
+    again = "open the link again" if alone else "choose the provider again"
+    context = {
+        **_common(session),
+        "title": "Still working on it",
+        "words": f"This takes a few seconds. Reload this page in a moment; if it stays like this, {again}.",
+        "back_url": None if alone else _address("link_providers", session),
+    }
+    return _page(request, "links/ended.html", context, status=202)
+
+
 def _words(session: LinkSession, provider: Provider) -> str:
-    error_type = LinkErrorType(session.error_type) if session.error_type else LinkErrorType.PROVIDER_API_ERROR
-    return _FAILURES.get(error_type, _FAILURE).format(provider=provider.name)
+    return _FAILURES.get(link_error_type_read(session.error_type), _FAILURE).format(provider=provider.name)
 
 
 def _outcome_url(session: LinkSession) -> str:
-    return _outcome(session.link_token, LinkErrorType(session.error_type) if session.error_type else None)
+    return _outcome(session.link_token, link_error_type_read(session.error_type) if session.error_type else None)
 
 
 def _outcome(token: LinkToken, error_type: LinkErrorType | None) -> str:
@@ -255,7 +269,9 @@ def _outcome(token: LinkToken, error_type: LinkErrorType | None) -> str:
 
 
 def _offered(session: LinkSession, provider: Provider) -> bool:
-    return provider in selectors.providers_listed(session.link_token)
+    """A token that names its provider leads there and nowhere else."""
+    pinned = session.link_token.provider
+    return provider.slug == pinned if pinned else provider in selectors.providers_listed(session.link_token)
 
 
 def _shown(session: LinkSession, provider: Provider) -> dict[str, object]:

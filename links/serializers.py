@@ -72,7 +72,12 @@ class LinkTokenBody(serializers.Serializer[Any]):
         max_length=100,
         help_text="What the hosted page lists; everything where it is left out.",
     )
-    on_error = RedirectConstField(required=False, allow_null=True, help_text="`redirect`, or left out.")
+    on_error = RedirectConstField(
+        required=False,
+        allow_null=True,
+        help_text="`redirect`, or left out. Failures of an OAuth login always redirect; this takes effect with password"
+        " and e-mail forms, of which there are none yet.",
+    )
     on_close = RedirectConstField(required=False, allow_null=True, help_text="`redirect`, or left out.")
 
 

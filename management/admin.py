@@ -4,11 +4,13 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
+from django.contrib.auth import get_permission_codename
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
+from django.db import transaction
 from django.db.models import QuerySet
 from django.forms import ModelForm
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 from healthsvc.kernel.errors import ServiceError
 from healthsvc.kernel.principal import Environment
@@ -23,7 +25,10 @@ from management.models import (
     TeamKey,
     TeamSettings,
 )
-from management.staff_admin import KeepingAdmin, PersonalAdmin, ReadOnlyAdmin
+from management.operator import refusal_sentence
+from management.staff_admin import KeepingAdmin, KeyShown, NamedForm, PersonalAdmin, ReadOnlyAdmin, keys_shown
+
+_KEYS_MADE = "_healthsvc_keys_made"
 
 admin.site.site_header = "healthsvc"
 admin.site.site_title = "healthsvc staff"
@@ -46,14 +51,26 @@ class OrganisationAdmin(KeepingAdmin):
     fields = ["name", "id", "created_at"]
     readonly_fields = ["id", "created_at"]
 
+    form = NamedForm
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Adding one makes a key, so it needs the right to make keys."""
+        return super().has_add_permission(request) and request.user.has_perm("management.add_managementkey")
+
     def save_model(self, request: HttpRequest, obj: Organisation, form: ModelForm[Any], change: bool) -> None:
         """A new organisation gets its first management key, shown this once."""
         if change:
-            super().save_model(request, obj, form, change)
+            services.organisation_rename(organisation_id=obj.pk, name=obj.name)
             return
         made, key = services.organisation_create(name=obj.name, created_by=_author(request))
         obj.pk = made.pk
-        _show_key(request, "management", key.text)
+        setattr(request, _KEYS_MADE, [KeyShown(f"first management key of {obj.name}", key.text)])
+
+    def response_add(
+        self, request: HttpRequest, obj: Organisation, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """The page that shows the key, in place of the way back."""
+        return keys_shown(request, self, getattr(request, _KEYS_MADE))
 
 
 @admin.register(Team)
@@ -68,35 +85,43 @@ class TeamAdmin(KeepingAdmin):
     fields = ["organisation", "name", "region", "id", "created_at"]
     readonly_fields = ["id", "created_at"]
     actions = ["make_sandbox_key", "make_production_key"]
+    form = NamedForm
 
     def get_readonly_fields(self, request: HttpRequest, obj: Team | None = None) -> list[str]:
         """A team's organisation and region are for life."""
         return [*self.readonly_fields, *(["organisation", "region"] if obj else [])]
 
     def save_model(self, request: HttpRequest, obj: Team, form: ModelForm[Any], change: bool) -> None:
-        """Through the service, which checks the name."""
+        """Through the service."""
         if change:
-            super().save_model(request, obj, form, change)
+            services.team_rename(team_id=obj.pk, name=obj.name)
             return
         made = services.team_create(organisation_id=obj.organisation_id, name=obj.name, region=obj.region)
         obj.pk = made.pk
 
-    @admin.action(description="Make a sandbox key (shown once)")
-    def make_sandbox_key(self, request: HttpRequest, queryset: QuerySet[Team]) -> None:
-        """One key for each chosen team."""
-        self._make_keys(request, queryset, Environment.SANDBOX)
+    def has_make_keys_permission(self, request: HttpRequest) -> bool:
+        """Seeing teams is not enough to open them."""
+        return request.user.has_perm("management.add_teamkey")
 
-    @admin.action(description="Make a production key (shown once)")
-    def make_production_key(self, request: HttpRequest, queryset: QuerySet[Team]) -> None:
+    @admin.action(description="Make a sandbox key (shown once)", permissions=["make_keys"])
+    def make_sandbox_key(self, request: HttpRequest, queryset: QuerySet[Team]) -> HttpResponse:
         """One key for each chosen team."""
-        self._make_keys(request, queryset, Environment.PRODUCTION)
+        return self._make_keys(request, queryset, Environment.SANDBOX)
 
-    def _make_keys(self, request: HttpRequest, queryset: QuerySet[Team], environment: Environment) -> None:
-        for team in queryset:
-            key = services.team_key_create(
-                team=team, environment=environment, label="made in the admin", created_by=_author(request)
-            )
-            _show_key(request, f"{environment} key of {team.name}", key.text)
+    @admin.action(description="Make a production key (shown once)", permissions=["make_keys"])
+    def make_production_key(self, request: HttpRequest, queryset: QuerySet[Team]) -> HttpResponse:
+        """One key for each chosen team."""
+        return self._make_keys(request, queryset, Environment.PRODUCTION)
+
+    def _make_keys(self, request: HttpRequest, queryset: QuerySet[Team], environment: Environment) -> HttpResponse:
+        shown = []
+        with transaction.atomic():
+            for team in queryset:
+                key = services.team_key_create(
+                    team=team, environment=environment, label="made in the admin", created_by=_author(request)
+                )
+                shown.append(KeyShown(f"{environment} key of {team.name}", key.text))
+        return keys_shown(request, self, shown)
 
 
 class KeyAdmin(ReadOnlyAdmin):
@@ -107,7 +132,11 @@ class KeyAdmin(ReadOnlyAdmin):
     ordering = ["-created_at"]
     actions = ["revoke"]
 
-    @admin.action(description="Revoke", permissions=["view"])
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        """Seeing keys is not enough to end them."""
+        return request.user.has_perm(f"management.{get_permission_codename('change', self.opts)}")
+
+    @admin.action(description="Revoke", permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """End the chosen keys at once."""
         for key_id in list(queryset.values_list("pk", flat=True)):
@@ -176,14 +205,10 @@ def _author(request: HttpRequest) -> str:
     return f"staff {request.user.pk}"
 
 
-def _show_key(request: HttpRequest, what: str, text: str) -> None:
-    messages.warning(request, f"New {what}, shown only now: {text}")
-
-
 def _revoke(request: HttpRequest, key_id: UUID) -> None:
     try:
         services.key_revoke(key_id=key_id)
     except ServiceError as error:
-        messages.error(request, str(error.detail))
+        messages.error(request, refusal_sentence(error))
         return
     messages.success(request, "Revoked.")

@@ -4,12 +4,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
 from django.apps import apps
 from django.db import connection, transaction
 from psycopg import sql
 
-from healthsvc.kernel.crypto import EncryptedTextField, current_key_id, seal, sealed_key_id, unseal
+from healthsvc.kernel.crypto import DecryptionError, EncryptedTextField, current_key_id, seal, sealed_key_id, unseal
 from healthsvc.kernel.scope import SystemScope, system_scope
+from management.files import file_key_id, file_seal_again
+from management.models import StoredFile
+
+log = structlog.get_logger(__name__)
 
 _BATCH_ROWS = 500
 
@@ -28,6 +33,14 @@ class SealedColumn:
         return f"{self.table}.{self.column}"
 
 
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """How many values were sealed again, and how many are under an old key still."""
+
+    sealed_again: int
+    remaining: int
+
+
 def sealed_columns() -> Iterator[SealedColumn]:
     """Every column of sealed values in the project."""
     for model in apps.get_models():
@@ -37,20 +50,47 @@ def sealed_columns() -> Iterator[SealedColumn]:
                 yield SealedColumn(model._meta.db_table, str(field.column), keys)
 
 
-def column_rotate(sealed: SealedColumn) -> int:
-    """Seal every value of a column under the current key, in batches; how many were sealed again.
+def column_rotate(sealed: SealedColumn) -> Rotation:
+    """Seal every value of a column under the current key, in batches, then look again at what is there.
 
-    A value changed by somebody else meanwhile is left: it was sealed under the current key.
+    A value changed by somebody else meanwhile is left, and counted as remaining where an old process sealed it.
     """
     rotated = 0
     # The purge scope is the one that every team-owned table admits.
     with system_scope(SystemScope.PURGE):
-        after: tuple[Any, ...] | None = None
-        while rows := _rows(sealed, after):
+        for rows in _batches(sealed):
             with transaction.atomic():
                 rotated += sum(_row_rotate(sealed, row) for row in rows)
-            after = rows[-1][:-1]
-    return rotated
+        remaining = sum(_is_old(row[-1]) for rows in _batches(sealed) for row in rows)
+    return Rotation(rotated, remaining)
+
+
+def files_rotate() -> Rotation:
+    """Seal every stored file under an old key again. One that can't be opened, or is gone, remains as it is."""
+    rotated = remaining = 0
+    with system_scope(SystemScope.PURGE):
+        for file in StoredFile.objects.order_by("pk").iterator():
+            try:
+                if file_key_id(file) == current_key_id():
+                    continue
+                rotated += file_seal_again(file)
+            except (FileNotFoundError, DecryptionError) as error:
+                # An import that ended meanwhile took its file with it; all else the operator must look at.
+                if StoredFile.objects.filter(pk=file.pk).exists():
+                    log.warning("file_not_sealed_again", file_id=str(file.pk), reason=type(error).__name__)
+                    remaining += 1
+    return Rotation(rotated, remaining)
+
+
+def _batches(sealed: SealedColumn) -> Iterator[list[tuple[Any, ...]]]:
+    after: tuple[Any, ...] | None = None
+    while rows := _rows(sealed, after):
+        yield rows
+        after = rows[-1][:-1]
+
+
+def _is_old(value: bytes) -> bool:
+    return sealed_key_id(bytes(value)) != current_key_id()
 
 
 def _rows(sealed: SealedColumn, after: tuple[Any, ...] | None) -> list[tuple[Any, ...]]:
@@ -76,7 +116,7 @@ def _rows(sealed: SealedColumn, after: tuple[Any, ...] | None) -> list[tuple[Any
 def _row_rotate(sealed: SealedColumn, row: tuple[Any, ...]) -> int:
     *key, value = row
     old = bytes(value)
-    if sealed_key_id(old) == current_key_id():
+    if not _is_old(old):
         return 0
     matches = [sql.SQL("{} = {}").format(sql.Identifier(name), sql.Placeholder()) for name in sealed.key_columns]
     statement = sql.SQL("UPDATE {table} SET {column} = {new} WHERE {column} = {old} AND {matches}").format(

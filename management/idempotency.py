@@ -13,13 +13,16 @@ from typing import Any
 from uuid import UUID
 
 import orjson
+from django.core.exceptions import RequestDataTooBig
 from django.db import transaction
+from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.crypto import keyed_hash
 from healthsvc.kernel.errors import ErrorCode, Problem, ServiceError, invalid
+from healthsvc.kernel.ids import uuid_parse
 from healthsvc.kernel.json_io import json_encode
 from healthsvc.kernel.principal import Principal, TeamContext
 from healthsvc.kernel.rows import team_values
@@ -35,6 +38,7 @@ HEADERS = ("Idempotency-Key", "X-Idempotency-Key")
 #: Answers that a repeat must not get again: not executed (401, 403, 413, 415, 422), passing (409, 429), failed (5xx).
 _NOT_KEPT = frozenset({401, 403, 405, 409, 413, 415, 422, 429})
 _CLAIM = "_healthsvc_claimed_reply"
+_UNDOABLE = "_healthsvc_reply_undoable"
 _REPLAYED_HEADERS = ("Location",)
 
 
@@ -59,27 +63,41 @@ class DatabaseReplyKeeper:
             yield
             return
         with transaction.atomic():
-            yield
+            setattr(request, _UNDOABLE, True)
+            try:
+                yield
+            finally:
+                setattr(request, _UNDOABLE, False)
 
     def keep(self, request: Request, response: Response) -> None:
-        """Keep the answer of the claimed key, or let the key go."""
+        """Keep the answer of the claimed key, or let the key go.
+
+        Where the claim was taken over by a twin meanwhile, an answer that can be undone still is refused: the
+        twin's is the one that counts.
+        """
         claimed: UUID | None = getattr(request, _CLAIM, None)
         if claimed is None:
             return
         row = IdempotentReply.objects.filter(pk=claimed, state=ReplyState.RUNNING)
         status = response.status_code
         if status in _NOT_KEPT or status >= 500 or response.streaming:
-            row.delete()
-            return
-        row.update(
-            state=ReplyState.ANSWERED,
-            status_code=status,
-            user_id=_user_id(request, response),
-            reply={
-                "body": orjson.loads(json_encode(response.data)),
-                "headers": {name: response[name] for name in _REPLAYED_HEADERS if name in response},
-            },
-        )
+            held = row.delete()[0]
+        else:
+            held = row.update(**_kept_values(request, response))
+        if not held and getattr(request, _UNDOABLE, False):
+            raise _still_running()
+
+
+def _kept_values(request: Request, response: Response) -> dict[str, Any]:
+    return {
+        "state": ReplyState.ANSWERED,
+        "status_code": response.status_code,
+        "user_id": _user_id(request, response),
+        "reply": {
+            "body": orjson.loads(json_encode(response.data)),
+            "headers": {name: response[name] for name in _REPLAYED_HEADERS if name in response},
+        },
+    }
 
 
 def _claim(request: Request, team: TeamContext, key_hash: bytes, request_hash: bytes) -> Response | None:
@@ -99,7 +117,8 @@ def _claim(request: Request, team: TeamContext, key_hash: bytes, request_hash: b
         if found is None:
             continue
         if found.expires_at <= now or _abandoned(found):
-            IdempotentReply.objects.filter(pk=found.pk, started_at=found.started_at).delete()
+            # Only in the state it was found in: whoever runs late may have committed an answer just now.
+            IdempotentReply.objects.filter(pk=found.pk, state=found.state).delete()
             continue
         return _kept_answer(found, request_hash)
     raise _still_running()
@@ -145,6 +164,17 @@ def _user_id(request: Request, response: Response) -> UUID | None:
     named = match.kwargs.get("user_id") if match else None
     if isinstance(named, UUID):
         return named
-    data = response.data if isinstance(response.data, dict) else {}
-    value = data.get("user_id") or named
-    return value if isinstance(value, UUID) else UUID(str(value)) if value else None
+    answered = response.data.get("user_id") if isinstance(response.data, dict) else None
+    for value in (answered, named, _body_user_id(request)):
+        found = value if isinstance(value, UUID) else uuid_parse(str(value))
+        if found:
+            return found
+    return None
+
+
+def _body_user_id(request: Request) -> object:
+    try:
+        data = request.data
+    except (APIException, RequestDataTooBig):
+        return None  # a body that can't be read names nobody
+    return data.get("user_id") if isinstance(data, dict) else None

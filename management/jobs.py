@@ -9,10 +9,11 @@ from django.db.models import F, Q
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.principal import Environment, TeamContext
-from healthsvc.kernel.rows import team_values
+from healthsvc.kernel.rows import TeamQuerySet, team_values
 from healthsvc.kernel.scope import SystemScope, system_scope
 from management.constants import JobStatus
 from management.models import BackgroundJob
+from management.states import JobCommand, status_after, statuses_before
 
 #: A running job renews its lease at least this often; a job whose lease ran out is taken up by another worker.
 LEASE_SECONDS: Final = 30
@@ -38,9 +39,10 @@ def job_claim(*, job_id: UUID) -> BackgroundJob | None:
     """Take the job for this worker: None where it has ended, or another worker's lease is running."""
     now = clock.now()
     with system_scope(SystemScope.DELIVERY):
-        free = Q(status=JobStatus.QUEUED) | Q(status=JobStatus.RUNNING, lease_until__lt=now)
-        taken = BackgroundJob.objects.filter(free, pk=job_id).update(
-            status=JobStatus.RUNNING,
+        free = ~Q(status=JobStatus.RUNNING) | Q(lease_until__lt=now)
+        open_jobs = BackgroundJob.objects.filter(status__in=statuses_before(JobCommand.CLAIM))
+        taken = open_jobs.filter(free, pk=job_id).update(
+            status=status_after(JobCommand.CLAIM),
             lease_until=now + timedelta(seconds=LEASE_SECONDS),
             attempts=F("attempts") + 1,
         )
@@ -55,14 +57,15 @@ def job_renew(job: BackgroundJob, *, progress_done: int, checkpoint: Mapping[str
     }
     if checkpoint is not None:
         values["checkpoint"] = dict(checkpoint)
-    return bool(_held(job).update(**values))
+    return bool(_held(job, JobCommand.RENEW).update(status=status_after(JobCommand.RENEW), **values))
 
 
 def job_finish(job: BackgroundJob, *, receipt: Mapping[str, Any], error_code: str = "") -> bool:
     """End the job with its receipt; with an `error_code` it has failed. False where it is no longer ours."""
+    command = JobCommand.FAIL if error_code else JobCommand.SUCCEED
     return bool(
-        _held(job).update(
-            status=JobStatus.FAILED if error_code else JobStatus.SUCCEEDED,
+        _held(job, command).update(
+            status=status_after(command),
             receipt=dict(receipt),
             error_code=error_code,
             ended_at=clock.now(),
@@ -85,5 +88,5 @@ def job_team(job: BackgroundJob) -> TeamContext:
     return TeamContext(job.team_id, Environment(job.environment))
 
 
-def _held(job: BackgroundJob) -> Any:
-    return BackgroundJob.objects.filter(pk=job.pk, status=JobStatus.RUNNING, attempts=job.attempts)
+def _held(job: BackgroundJob, command: JobCommand) -> TeamQuerySet[BackgroundJob]:
+    return BackgroundJob.objects.filter(pk=job.pk, status__in=statuses_before(command), attempts=job.attempts)

@@ -1,11 +1,13 @@
 """What operator commands share: `--json`, and errors as sentences."""
 
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from healthsvc.kernel import clock
 from healthsvc.kernel.errors import ServiceError
 from healthsvc.kernel.ids import uuid_parse
 
@@ -30,7 +32,7 @@ class OperatorCommand(BaseCommand):
         try:
             answer = self.run(options)
         except ServiceError as error:
-            raise CommandError(_sentence(error)) from error
+            raise CommandError(refusal_sentence(error)) from error
         if options["json"]:
             self.stdout.write(orjson.dumps(answer, default=str).decode())
             return
@@ -50,7 +52,22 @@ def uuid_argument(text: str) -> UUID:
     return parsed
 
 
-def _sentence(error: ServiceError) -> str:
+def end_of_day_argument(text: str | None) -> datetime | None:
+    """The last second, in UTC, of a day given as YYYY-MM-DD, which must not be over; None for no argument."""
+    if text is None:
+        return None
+    try:
+        day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        raise CommandError("Not a day as YYYY-MM-DD.") from None
+    end = day.replace(hour=23, minute=59, second=59)
+    if end <= clock.now():
+        raise CommandError("This day is over.")
+    return end
+
+
+def refusal_sentence(error: ServiceError) -> str:
+    """What a refusal tells a person."""
     if isinstance(error.detail, list):
         return "; ".join(str(item["msg"]) for item in error.detail if isinstance(item, dict))
     return str(error.detail)

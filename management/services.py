@@ -34,7 +34,7 @@ class KeyMade:
 
 def organisation_create(*, name: str, created_by: str) -> tuple[Organisation, KeyMade]:
     """A new organisation with its first management key."""
-    _check_name(name)
+    name_check(name)
     with transaction.atomic():
         organisation = Organisation.objects.create(name=name, created_at=clock.now())
         made = management_key_create(organisation_id=organisation.id, label="first key", created_by=created_by)
@@ -43,12 +43,26 @@ def organisation_create(*, name: str, created_by: str) -> tuple[Organisation, Ke
 
 def team_create(*, organisation_id: UUID, name: str, region: str) -> Team:
     """A new team. ServiceError 404 for an unknown organisation, 422 for a bad name or region."""
-    _check_name(name)
+    name_check(name)
     if region not in Region.values:
         raise invalid([Problem(("region",), f"Must be one of {', '.join(Region.values)}.", "enum")])
     if not Organisation.objects.filter(pk=organisation_id).exists():
         raise not_found()
     return Team.objects.create(organisation_id=organisation_id, name=name, region=region, created_at=clock.now())
+
+
+def organisation_rename(*, organisation_id: UUID, name: str) -> None:
+    """A new name for an organisation. 404 for an unknown one, 422 for a bad name."""
+    name_check(name)
+    if not Organisation.objects.filter(pk=organisation_id).update(name=name):
+        raise not_found()
+
+
+def team_rename(*, team_id: UUID, name: str) -> None:
+    """A new name for a team. 404 for an unknown one, 422 for a bad name."""
+    name_check(name)
+    if not Team.objects.filter(pk=team_id).update(name=name):
+        raise not_found()
 
 
 def team_key_create(
@@ -123,7 +137,8 @@ def team_key_use(*, shown: ShownKey) -> Principal | None:
 def management_key_use(*, shown: ShownKey) -> Principal | None:
     """The principal of a living management key, its use noted; None where it is not to be trusted."""
     row = ManagementKey.objects.filter(public_id=shown.public_id).first()
-    if row is None or not _trusted(row, shown):
+    # A role of a newer release, after going back to this one, opens nothing.
+    if row is None or not _trusted(row, shown) or row.role not in list(Role):
         return None
     _note_use(ManagementKey.objects.all(), row)
     return Principal(
@@ -148,7 +163,8 @@ def _note_use(rows: QuerySet[TeamKey] | QuerySet[ManagementKey], row: TeamKey | 
         rows.filter(Q(last_used_at=None) | Q(last_used_at__lt=before), pk=row.pk).update(last_used_at=now)
 
 
-def _check_name(name: str) -> None:
+def name_check(name: str) -> None:
+    """ServiceError 422 for a name that no organisation or team may have."""
     if not name.strip() or not NAME_PATTERN.fullmatch(name):
         msg = "1 to 80 letters, digits, spaces and ( ) , / : ' | & _ - are allowed."
         raise invalid([Problem(("name",), msg, "string_pattern_mismatch")])

@@ -1,14 +1,51 @@
 """Bases of the staff admin's views: what is read only, and what leaves a trace when staff look at it."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import admin
+from django.core.exceptions import ValidationError
 from django.db.models import Model
+from django.forms import ModelForm
 from django.http import HttpRequest
+from django.template.response import TemplateResponse
 
+from healthsvc.kernel.errors import ServiceError
 from healthsvc.kernel.hooks import client_address
 from healthsvc.kernel.principal import Environment, PrincipalKind, TeamContext
+from management import services
 from management.audit import access_record
+from management.operator import refusal_sentence
+
+
+@dataclass(frozen=True, slots=True)
+class KeyShown:
+    """A new key and what it opens."""
+
+    what: str
+    text: str
+
+
+def keys_shown(request: HttpRequest, page: admin.ModelAdmin[Any], keys: Sequence[KeyShown]) -> TemplateResponse:
+    """The one page that shows new keys. Not a message: those travel in a cookie and come back later."""
+    context = {**page.admin_site.each_context(request), "title": "New keys", "keys": keys, "opts": page.opts}
+    response = TemplateResponse(request, "admin/management/key_shown.html", context)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+class NamedForm(ModelForm[Any]):
+    """A form that holds a name to the service's rules."""
+
+    def clean_name(self) -> str:
+        """A refused name is an error at its field."""
+        name: str = self.cleaned_data["name"]
+        try:
+            services.name_check(name)
+        except ServiceError as error:
+            raise ValidationError(refusal_sentence(error)) from error
+        return name
 
 
 class ReadOnlyAdmin(admin.ModelAdmin[Any]):
@@ -43,6 +80,10 @@ class PersonalAdmin(ReadOnlyAdmin):
     #: The attribute that holds the user's id.
     user_id_attribute = "user_id"
 
+    def _whose(self, found: Any) -> dict[str, str]:
+        user_id = getattr(found, self.user_id_attribute, None)
+        return {} if user_id is None else {"user_id": str(user_id)}
+
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """The row, with a trace of who looked at it."""
         found = super().get_object(request, object_id, from_field)
@@ -52,7 +93,7 @@ class PersonalAdmin(ReadOnlyAdmin):
                 actor_kind=PrincipalKind.STAFF,
                 actor_id=str(request.user.pk),
                 action=f"{request.method} admin {found._meta.label_lower}",
-                ids={"user_id": str(getattr(found, self.user_id_attribute)), "object_id": str(found.pk)},
+                ids={**self._whose(found), "object_id": str(found.pk)},
                 request_id=getattr(request, "request_id", ""),
                 address=client_address(request),
             )

@@ -6,16 +6,20 @@ and the last chunk is marked, so that chunks can't be swapped, dropped or moved 
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 from django.core.files.base import File
 from django.core.files.storage import FileSystemStorage, storages
 
-from healthsvc.kernel.crypto import DecryptionError, seal, unseal
+from healthsvc.kernel.crypto import DecryptionError, seal, sealed_key_id, unseal
 
 CHUNK_BYTES: Final = 1 << 20
 _LENGTH_BYTES: Final = 4
+#: Version, length and the longest key id: what tells a sealed chunk's key.
+_KEY_ID_BYTES_MAXIMUM: Final = 2 + 255
 
 
 class EncryptedFileSystemStorage(FileSystemStorage):
@@ -27,20 +31,51 @@ class EncryptedFileSystemStorage(FileSystemStorage):
         super().__init__(**kwargs)  # type: ignore[arg-type]
 
     def write_chunks(self, name: str, chunks: Iterator[bytes]) -> int:
-        """Write a new file from plaintext chunks of any size; the number of plaintext bytes. All of it or no file."""
+        """Write a new file from plaintext chunks of any size; the number of plaintext bytes. All of it or no file.
+
+        What this returns from is on the disk: the row that names the file may be committed.
+        """
         path = self.path(name)
         self._ensure_folder(path)
         with self._new_file(path) as file:
             try:
-                return _sealed_write(file, name, chunks)
+                size_bytes = _sealed_write(file, name, chunks)
+                file.flush()
+                os.fsync(file.fileno())
+                self._keep_entries(Path(path).parent)
             except BaseException:
                 Path(path).unlink()
                 raise
+        return size_bytes
 
     def read_chunks(self, name: str) -> Iterator[bytes]:
         """The plaintext, a chunk at a time; DecryptionError where the file was cut or changed."""
         with self.open(name, "rb") as file:
             yield from _opened(cast("BinaryIO", file), name)
+
+    def key_id(self, name: str) -> str:
+        """The id of the key that the file's first chunk was sealed with."""
+        with self.open(name, "rb") as file:
+            length = int.from_bytes(file.read(_LENGTH_BYTES))
+            return sealed_key_id(file.read(min(length, _KEY_ID_BYTES_MAXIMUM)))
+
+    def names_before(self, moment: datetime) -> Iterator[str]:
+        """The names of files last written before `moment`."""
+        root = Path(self.location)
+        for path in root.rglob("*"):
+            # A file may be removed by its owner while the folders are walked.
+            with suppress(FileNotFoundError):
+                if path.is_file() and path.stat().st_mtime < moment.timestamp():
+                    yield path.relative_to(root).as_posix()
+
+    def _keep_entries(self, folder: Path) -> None:
+        """Bring the folder's entry and what it lists to the disk."""
+        for listing in (folder, folder.parent):
+            descriptor = os.open(listing, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
     def _ensure_folder(self, path: str) -> None:
         Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,10 +1,14 @@
 """Tasks of the management app."""
 
+import structlog
 from celery import shared_task
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.scope import SystemScope, system_scope
+from management import files
 from management.models import IdempotentReply, WorkerSighting
+
+log = structlog.get_logger(__name__)
 
 
 @shared_task(name="management.worker_seen")
@@ -18,3 +22,11 @@ def idempotency_purge() -> None:
     """Remove kept replies whose time is over."""
     with system_scope(SystemScope.PURGE):
         IdempotentReply.objects.filter(expires_at__lt=clock.now()).delete()
+
+
+@shared_task(name="management.files_sweep")
+def files_sweep() -> None:
+    """Remove stored files that no row names."""
+    removed = files.files_sweep()
+    if removed:
+        log.warning("files_without_rows_removed", count=removed)

@@ -4,7 +4,7 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from management.staff_admin import ReadOnlyAdmin
+from management.staff_admin import PersonalAdmin, ReadOnlyAdmin
 from webhooks import services
 from webhooks.models import Attempt, Delivery, Endpoint, Event
 
@@ -25,7 +25,7 @@ class EndpointAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Event)
-class EventAdmin(ReadOnlyAdmin):
+class EventAdmin(PersonalAdmin):
     """What happened, without its payload."""
 
     list_display = ["message_id", "event_type", "team", "environment", "created_at", "fanned_out_at"]
@@ -66,7 +66,7 @@ class AttemptInline(admin.TabularInline[Attempt, Delivery]):
 
 
 @admin.register(Delivery)
-class DeliveryAdmin(ReadOnlyAdmin):
+class DeliveryAdmin(PersonalAdmin):
     """Each event's way to each endpoint."""
 
     list_display = [

@@ -78,3 +78,5 @@ ENDPOINTS_MAXIMUM: Final = 50
 
 #: Why an endpoint was disabled other than by its owner.
 DISABLED_GONE: Final = "gone"
+#: Replaced secrets that sign along: each adds a signature to two headers, whose length is bounded by receivers.
+SECRETS_BEFORE_MAXIMUM: Final = 5

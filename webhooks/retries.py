@@ -40,7 +40,8 @@ def retry_after_read(text: str, now: datetime) -> int | None:
         return min(int(text[:9]), RETRY_AFTER_MAXIMUM_SECONDS)
     try:
         moment = parsedate_to_datetime(text)
-    except ValueError:
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        wait = round((moment - now).total_seconds())
+    except (ValueError, OverflowError):
         return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return min(max(0, round((moment - now).total_seconds())), RETRY_AFTER_MAXIMUM_SECONDS)
+    return min(max(0, wait), RETRY_AFTER_MAXIMUM_SECONDS)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self
 from uuid import UUID
@@ -116,18 +117,30 @@ class Sender:
         except Exception as failed:
             log.error("delivery_failed_oddly", endpoint_id=str(outgoing.claim.endpoint_id), exc_info=failed)
             error = OutboundFailure.CONNECTION
-        milliseconds = round((time.perf_counter() - started) * 1000)
-        self._outcomes.put(
-            Outcome(
-                claim=outgoing.claim,
-                attempted_at=attempted_at,
-                duration_milliseconds=milliseconds,
-                status_code=reply.status if reply else None,
-                error=error,
-                retry_after_seconds=_retry_after(reply) if reply else None,
-                answer_excerpt=answer_excerpt(reply.body) if reply and not 200 <= reply.status < 300 else None,
-            )
+        outcome = Outcome(
+            claim=outgoing.claim,
+            attempted_at=attempted_at,
+            duration_milliseconds=round((time.perf_counter() - started) * 1000),
+            status_code=reply.status if reply else None,
+            error=error,
+            retry_after_seconds=None,
+            answer_excerpt=None,
         )
+        # Exactly one outcome a delivery, whatever a stranger's reply holds: the pump waits for each.
+        self._outcomes.put(_with_reply(outcome, reply) if reply else outcome)
+
+
+def _with_reply(outcome: Outcome, reply: HttpReply) -> Outcome:
+    """What the reply says beyond its status; a reply that can't be read adds nothing."""
+    try:
+        return replace(
+            outcome,
+            retry_after_seconds=_retry_after(reply),
+            answer_excerpt=None if 200 <= reply.status < 300 else answer_excerpt(reply.body),
+        )
+    except Exception as failed:
+        log.error("reply_unreadable", endpoint_id=str(outcome.claim.endpoint_id), exc_info=failed)
+        return outcome
 
 
 def _retry_after(reply: HttpReply) -> int | None:

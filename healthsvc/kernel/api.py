@@ -10,7 +10,7 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from rest_framework import exceptions, serializers
@@ -105,7 +105,17 @@ class ServiceViewSet(ViewSet):
         if self.access is None:
             raise ServiceError(ErrorCode.NOT_ALLOWED)
         if self.access is not Access.PUBLIC and not isinstance(request.user, Principal):
-            raise ServiceError(ErrorCode.NOT_AUTHENTICATED)
+            raise ServiceError(ErrorCode.NOT_AUTHENTICATED, self._key_wanted())
+
+    def _key_wanted(self) -> str:
+        wanted = {
+            Access.MANAGEMENT: ("a management key (mg_…)", settings.MANAGEMENT_KEY_HEADERS[0]),
+            Access.LINK_OR_TEAM: ("a team key or a link token", settings.TEAM_KEY_HEADERS[0]),
+        }
+        what, header = wanted.get(
+            self.access or Access.TEAM, ("a team key (sk_… or pk_…)", settings.TEAM_KEY_HEADERS[0])
+        )
+        return f"{ErrorCode.NOT_AUTHENTICATED.meaning} Send {what} in the header {header}."
 
     def check_throttles(self, request: Request) -> None:
         """Count the request against its key."""
@@ -202,6 +212,12 @@ class ServiceViewSet(ViewSet):
         match = request._request.resolver_match
         return f"/{match.route}" if match else request.path
 
+    def handle_exception(self, exc: Exception) -> Response:
+        """As DRF's; a refused key is told which key is wanted, and where."""
+        if isinstance(exc, exceptions.AuthenticationFailed):
+            exc = ServiceError(ErrorCode.NOT_AUTHENTICATED, self._key_wanted())
+        return super().handle_exception(exc)
+
     def permission_denied(self, request: Request, message: str | None = None, code: str | None = None) -> NoReturn:
         """A known key, an action not open to it."""
         raise ServiceError(ErrorCode.NOT_ALLOWED)
@@ -236,7 +252,6 @@ _DRF_CODES: tuple[tuple[type[Exception], ErrorCode], ...] = (
     (exceptions.NotFound, ErrorCode.NOT_FOUND),
     (Http404, ErrorCode.NOT_FOUND),
     (exceptions.MethodNotAllowed, ErrorCode.METHOD_NOT_ALLOWED),
-    (exceptions.NotAcceptable, ErrorCode.NOT_ACCEPTABLE),
     (exceptions.UnsupportedMediaType, ErrorCode.UNSUPPORTED_MEDIA_TYPE),
     (exceptions.Throttled, ErrorCode.RATE_LIMITED),
     (exceptions.ParseError, ErrorCode.VALIDATION_FAILED),
@@ -264,6 +279,9 @@ def _described(exc: Exception) -> tuple[ErrorCode, JSONValue, dict[str, str]]:
     if isinstance(exc, exceptions.ValidationError):
         found = problems.from_serializer_errors(exc.detail, ("body",))
         return ErrorCode.VALIDATION_FAILED, [problem.as_json() for problem in found], {}
+    if isinstance(exc, SuspiciousOperation) and not isinstance(exc, RequestDataTooBig):
+        problem = Problem(("query",), "Too many parameters, or malformed ones.", "query_invalid")
+        return ErrorCode.VALIDATION_FAILED, [problem.as_json()], {}
     for kind, code in _DRF_CODES:
         if isinstance(exc, kind):
             if code is ErrorCode.VALIDATION_FAILED:

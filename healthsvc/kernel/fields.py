@@ -40,7 +40,7 @@ class WholeNumberField(serializers.IntegerField):
 
     def to_internal_value(self, data: Any) -> int:
         """The number."""
-        if isinstance(data, bool | float) or (isinstance(data, str) and not re.fullmatch(r"-?\d{1,18}", data)):
+        if isinstance(data, bool | float) or (isinstance(data, str) and not re.fullmatch(r"-?[0-9]{1,18}", data)):
             self.fail("int_type")
         return super().to_internal_value(data)
 

@@ -75,6 +75,8 @@ def logging_config(*, level: str, as_json: bool) -> dict[str, Any]:
             # Our own access line says what this one says, without the path's values.
             "django.request": {"level": "CRITICAL", "propagate": True},
             # A line for every tick and every message drowns what matters.
+            # It quotes paths and host names.
+            "django.security": {"level": "CRITICAL", "propagate": True},
             "celery.beat": {"level": "WARNING", "propagate": True},
             "celery.worker.strategy": {"level": "WARNING", "propagate": True},
             # Its lines quote exceptions and arguments; kernel.jobs.ServiceTask says the same without them.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import structlog
 from django.conf import settings
+from django.core.exceptions import DisallowedHost, SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import Resolver404, resolve
@@ -20,6 +21,8 @@ log = structlog.get_logger(__name__)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._\-]{8,64}")
 #: Paths of pages for people, where a browser needs redirects and cookies of its own.
 PAGE_PREFIXES = ("/admin/", "/static/", "/link/")
+#: Pages without forms: refused before anything reads a body.
+READ_ONLY_PREFIXES = ("/link/", "/docs", "/openapi.json", "/static/")
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
@@ -56,7 +59,8 @@ class RequestMiddleware:
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> None:
         """Log what a page failed of; API views answer and log their failures themselves."""
-        log.error("page_failed", route=_route(request), exc_info=exception)
+        if not isinstance(exception, SuspiciousOperation):
+            log.error("page_failed", route=_route(request), exc_info=exception)
 
     def _answered(self, request: HttpRequest) -> HttpResponseBase:
         _drop_last_slash(request)
@@ -64,7 +68,16 @@ class RequestMiddleware:
 
 
 def _refused(request: HttpRequest) -> HttpResponse | None:
-    """NUL bytes in an address never reach the database."""
+    """A host that is not ours, and NUL bytes in an address, reach no view."""
+    try:
+        request.get_host()
+    except DisallowedHost:
+        return _error(request, ErrorCode.BAD_REQUEST, "This host name is not one of ALLOWED_HOSTS.")
+    if "Transfer-Encoding" in request.headers:
+        # Django would take such a body for empty and carry out another request than the one that was sent.
+        return _error(request, ErrorCode.LENGTH_REQUIRED, ErrorCode.LENGTH_REQUIRED.meaning)
+    if request.method not in ("GET", "HEAD") and request.path_info.startswith(READ_ONLY_PREFIXES):
+        return _error(request, ErrorCode.METHOD_NOT_ALLOWED, ErrorCode.METHOD_NOT_ALLOWED.meaning)
     if "\x00" in request.path_info:
         return _error(request, ErrorCode.NOT_FOUND, ErrorCode.NOT_FOUND.meaning)
     if "%00" in request.META.get("QUERY_STRING", "") or "\x00" in request.META.get("QUERY_STRING", ""):

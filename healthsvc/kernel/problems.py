@@ -36,4 +36,5 @@ def from_serializer_errors(errors: Any, loc: tuple[str | int, ...]) -> list[Prob
             found += from_serializer_errors(nested, inner)
         return found
     code = str(getattr(errors, "code", "invalid"))
-    return [Problem(loc, str(errors), _TYPES.get(code, code))]
+    message = "Not one of the values that are taken here." if code == "invalid_choice" else str(errors)
+    return [Problem(loc, message, _TYPES.get(code, code))]

@@ -20,7 +20,8 @@ def team_row_security(
 
     A row is shown to and accepted from its own team and environment, and the named system scopes; to nobody else,
     the table's owner included. With `append_only` the database refuses to change or remove rows except to the
-    purge scope. `purge` admits the purge scope, which every table with a person's data needs.
+    purge scope, which erases and seals again. `purge` admits the purge scope, which every table with a person's data
+    needs.
     """
     admitted = [*system, SystemScope.PURGE] if purge and SystemScope.PURGE not in system else list(system)
     test = sql.SQL("({team}) OR current_setting('healthsvc.system', true) = ANY ({scopes})").format(
@@ -53,5 +54,6 @@ def _append_only_policies(test: sql.Composable) -> dict[str, sql.Composable]:
     return {
         "team_read": sql.SQL("FOR SELECT USING ({})").format(test),
         "team_append": sql.SQL("FOR INSERT WITH CHECK ({})").format(test),
+        "purge_change": sql.SQL("FOR UPDATE USING ({test}) WITH CHECK ({test})").format(test=purging),
         "purge_remove": sql.SQL("FOR DELETE USING ({})").format(purging),
     }

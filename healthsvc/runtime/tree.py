@@ -13,6 +13,8 @@ from healthsvc.runtime.processes import Program
 #: A worker that is told to stop finishes the task in hand, for at most this long.
 WORKER_GRACE_SECONDS = 30.0
 _LOOPBACK = "127.0.0.1"
+#: Requests served at once by a process. A slow upload or a waiting refresh holds one; each holds a connection.
+_BLOCKING_THREADS = 16
 #: Celery warns about pickled messages under root; ours are JSON and it accepts nothing else.
 _NO_ROOT_WARNING = "ignore:You're running the worker with superuser privileges"
 
@@ -103,14 +105,14 @@ def base_environment(settings: TreeSettings, secrets: Mapping[str, str]) -> dict
         "SIMULATOR_URL": f"http://{_LOOPBACK}:{ports.simulator}",
         "SIMULATOR_DATABASE": str(folder / "simulator.sqlite3"),
         "HEALTHSVC_BROKER_DIR": str(folder / "broker"),
-        "HEALTHSVC_LOOPBACK_ORIGINS": ",".join(
-            f"http://{_LOOPBACK}:{port}" for port in (ports.simulator, ports.webhook_receiver)
-        ),
         **{name: value for name, value in secrets.items() if not environment.get(f"{name}_FILE")},
     }
     for name, value in defaults.items():
         if not environment.get(name):
             environment[name] = value
+    given = [origin for origin in environment.get("HEALTHSVC_LOOPBACK_ORIGINS", "").split(",") if origin]
+    ours = [f"http://{_LOOPBACK}:{port}" for port in (ports.simulator, ports.webhook_receiver)]
+    environment["HEALTHSVC_LOOPBACK_ORIGINS"] = ",".join(dict.fromkeys([*given, *ours]))
     environment["HEALTHSVC_DATA_DIR"] = str(folder)
     environment["PYTHONUNBUFFERED"] = "1"
     return environment
@@ -120,6 +122,7 @@ def steps(settings: TreeSettings, environment: Mapping[str, str]) -> list[Progra
     """What runs to its end, in order, before the services start."""
     return [
         _manage(settings, environment, "migrate", "migrate", "--noinput"),
+        _manage(settings, environment, "check", "check", "--database", "default"),
         _manage(settings, environment, "bootstrap", "bootstrap"),
     ]
 
@@ -131,12 +134,10 @@ def services(settings: TreeSettings, environment: Mapping[str, str], commands: C
         _granian(settings, environment, "api", "healthsvc.wsgi:application", ports.team),
         _granian(settings, environment, "management", "healthsvc.wsgi:management_application", ports.management),
         _granian(settings, environment, "simulator", "simulator.wsgi:application", ports.simulator),
-        _celery(
-            settings, environment, "worker", "worker", "--pool=prefork", f"--concurrency={settings.worker_count}",
-            "--without-gossip", "--without-mingle",
-        ),
-        _celery(settings, environment, "beat", "beat", f"--schedule={settings.data_folder / 'beat-schedule'}",
-                "--pidfile="),
+        _worker(settings, environment, "worker", "celery", settings.worker_count),
+        _worker(settings, environment, "imports", "imports", 1),
+        # In memory: its tasks may run late or twice, and a file would be found broken after a hard kill.
+        _celery(settings, environment, "beat", "beat", "--scheduler=celery.beat:Scheduler", "--pidfile="),
     ]  # fmt: skip
     if "webhook_receiver" in commands:
         port = str(ports.webhook_receiver)
@@ -151,10 +152,26 @@ def _manage(settings: TreeSettings, environment: Mapping[str, str], name: str, *
 
 def _granian(settings: TreeSettings, environment: Mapping[str, str], name: str, application: str, port: int) -> Program:
     command = (
-        *(sys.executable, "-m", "granian", "--interface", "wsgi", "--workers", "1", "--blocking-threads", "4"),
+        *(
+            sys.executable,
+            "-m",
+            "granian",
+            "--interface",
+            "wsgi",
+            "--workers",
+            "1",
+            "--blocking-threads",
+            str(_BLOCKING_THREADS),
+        ),
         *("--host", settings.host, "--port", str(port), "--no-ws", "--log-level", "warning", application),
     )
     return Program(name=name, command=command, environment=environment, folder=settings.project)
+
+
+def _worker(settings: TreeSettings, environment: Mapping[str, str], name: str, queue: str, count: int) -> Program:
+    """A worker for one queue."""
+    options = ("--pool=prefork", f"--concurrency={count}", f"--queues={queue}", f"--hostname={name}@%h")
+    return _celery(settings, environment, name, "worker", *options, "--without-gossip", "--without-mingle")
 
 
 def _celery(settings: TreeSettings, environment: Mapping[str, str], name: str, *arguments: str) -> Program:

@@ -1,36 +1,48 @@
 """JSON over HTTP with a provider: its status codes and broken answers become `ProviderFailure`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
 import orjson
 
+from healthsvc.kernel import clock
 from healthsvc.kernel.http import HttpReply, OutboundError, OutboundFailure, fetch
 from healthsvc.kernel.typing import JSONValue
 from links.connectors.failures import FailureKind, ProviderFailure
 from links.constants import PROVIDER_ANSWER_MAXIMUM_BYTES, PROVIDER_TIMEOUT_SECONDS
+from webhooks.retries import retry_after_read
 
 #: Where a provider limits us and names no wait.
 RATE_WAIT_SECONDS: Final = 60
 
 
+def _nothing() -> None:
+    """Nothing to do before a call."""
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One person's data at a provider: where they are, what opens them, and which scopes were given."""
+    """One person's data at a provider: where they are, what opens them, and which scopes were given.
+
+    `before_call` runs before each call, and stops the work by raising.
+    """
 
     api_url: str
     access_token: str
     scopes: frozenset[str]
+    before_call: Callable[[], None] = _nothing
 
     def get(self, path: str, query: Mapping[str, str]) -> Mapping[str, JSONValue]:
         """GET a JSON object."""
+        self.before_call()
         reply = _sent("GET", f"{self.api_url}{path}?{urlencode(query)}", self._headers(), None)
         return document_of(reply)
 
     def post(self, path: str, form: Mapping[str, str]) -> Mapping[str, JSONValue]:
         """POST a form for a JSON object."""
+        self.before_call()
         return document_of(_sent("POST", f"{self.api_url}{path}", self._headers(), form))
 
     def _headers(self) -> dict[str, str]:
@@ -56,9 +68,9 @@ def json_object(body: bytes) -> Mapping[str, JSONValue]:
 
 
 def retry_after_seconds(reply: HttpReply) -> int:
-    """The wait a reply asks for in whole seconds; a minute where it names none we understand."""
-    named = reply.headers.get("Retry-After", "").strip()
-    return max(1, int(named)) if named.isdecimal() and len(named) < 7 else RATE_WAIT_SECONDS
+    """The wait a reply asks for in whole seconds, at most a day; a minute where it names none we understand."""
+    named = retry_after_read(reply.headers.get("Retry-After", ""), clock.now())
+    return RATE_WAIT_SECONDS if named is None else max(1, named)
 
 
 def no_reply(error: OutboundError) -> ProviderFailure:

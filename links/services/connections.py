@@ -57,10 +57,13 @@ def connection_link(*, session: LinkSession, grant: Grant) -> Connection:
     return connection
 
 
-def connection_break(*, connection_id: UUID, error_type: ConnectionErrorType) -> bool:
-    """Declare a connection broken and give up what it owes; False where it was broken already."""
+def connection_break(*, connection_id: UUID, token_version: int, error_type: ConnectionErrorType) -> bool:
+    """Declare a connection broken and give up what it owes.
+
+    False where it was broken already, or has other tokens by now than those that failed.
+    """
     with transaction.atomic():
-        rows = Connection.objects.filter(pk=connection_id, disconnected_at=None)
+        rows = Connection.objects.filter(pk=connection_id, token_version=token_version, disconnected_at=None)
         now = clock.now()
         if not walk(rows, CONNECTION_TRANSITIONS, ConnectionCommand.BREAK, error_type=error_type, errored_at=now):
             return False

@@ -88,7 +88,7 @@ def login_finish(*, returned: Returned, cookie_of: Callable[[UUID], str]) -> Lin
     """What a return from a provider came to, written on the browser's session, which is given back.
 
     None where the return belongs to no login that this browser began. A return that comes a second time changes
-    nothing. Calls the network, outside every transaction.
+    nothing; while the first is under way the session names no provider. Calls the network, outside every transaction.
     """
     departure = _departure_find(returned)
     if departure is None or not _is_browser_of(departure.link_session, cookie_of(departure.link_session_id)):
@@ -97,6 +97,8 @@ def login_finish(*, returned: Returned, cookie_of: Callable[[UUID], str]) -> Lin
     with team_scope(session.context):
         unused = OAuthState.objects.filter(pk=departure.pk, used_at=None)
         if unused.update(used_at=clock.now()):
+            # What an earlier try came to is not this one's outcome; until there is one, the session tells none.
+            LinkSession.objects.filter(pk=session.pk).exclude(error_type="").update(provider="", error_type="")
             try:
                 connection_link(session=session, grant=_grant(departure, returned))
             except LinkRefused as refused:

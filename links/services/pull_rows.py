@@ -24,15 +24,17 @@ from links.constants import (
     PullKind,
 )
 from links.models import Connection, Pull
+from links.services.refusals import LeaseLost
 from links.services.walk import walk
 from links.states import PULL_OPEN, PULL_TRANSITIONS, PullCommand, PullStatus
 from users.models import User
 
 
 def pulls_schedule(*, connections: Sequence[Connection], kind: PullKind, user: User) -> list[Pull]:
-    """One open pull for each resource the connections can give; one that is open already stands for its resource.
+    """One open pull for each resource the connections can give; one that is open already is extended.
 
-    Days outside the user's ingestion bounds are not asked for. Runs in the caller's transaction.
+    Days outside the user's ingestion bounds are not asked for. A backfill is owed where somebody has just logged in,
+    so one that rests after a failure need not rest longer. Runs in the caller's transaction, which holds the user.
     """
     now = clock.now()
     until = selectors.pulled_until(connections) if kind == PullKind.REFRESH else {}
@@ -57,6 +59,12 @@ def pulls_schedule(*, connections: Sequence[Connection], kind: PullKind, user: U
                 wanted.append(row)
     Pull.objects.bulk_create(wanted, ignore_conflicts=True)
     open_rows = Pull.objects.filter(connection__in=[one.pk for one in connections], kind=kind, status__in=PULL_OPEN)
+    for row in wanted[:1]:
+        # They all end on the same day.
+        resources = [one.resource for one in wanted]
+        open_rows.filter(resource__in=resources, end_on__lt=row.end_on).update(end_on=row.end_on)
+    if kind == PullKind.BACKFILL:
+        open_rows.filter(status=PullStatus.RETRYING).update(not_before=now)
     found = list(open_rows.order_by("id"))
     for pull in found:
         enqueue("links.pull_run", pull_id=pull.pk)
@@ -85,17 +93,29 @@ def pull_claim(*, pull_id: UUID) -> Pull | None:
         return rows.get()
 
 
-def pull_advance(pull: Pull, *, done_until_on: date) -> bool:
-    """Note a stored window and keep the lease; False where another worker has taken the pull over."""
-    lease_until = clock.now() + timedelta(seconds=PULL_LEASE_SECONDS)
-    return bool(_held(pull).update(done_until_on=done_until_on, lease_until=lease_until, attempts=0))
+def pull_keep(pull: Pull) -> None:
+    """Keep the lease; LeaseLost where another worker has taken the pull over."""
+    _hold(pull)
+
+
+def pull_advance(pull: Pull, *, done_until_on: date) -> None:
+    """Note a stored window and keep the lease; LeaseLost where another worker has taken the pull over."""
+    _hold(pull, done_until_on=done_until_on, attempts=0)
+
+
+def pull_end_reread(pull: Pull) -> None:
+    """Learn up to which day the pull is wanted by now; LeaseLost where another worker has taken it over."""
+    end_on = _held(pull).values_list("end_on", flat=True).first()
+    if end_on is None:
+        raise LeaseLost
+    pull.end_on = end_on
 
 
 def pull_complete(pull: Pull) -> bool:
-    """End a pull that has stored everything; False where it is no longer ours."""
+    """End a pull that has stored everything; False where more days are wanted by now, or it is no longer ours."""
     return bool(
         walk(
-            _held(pull),
+            _held(pull).filter(end_on=pull.end_on),
             PULL_TRANSITIONS,
             PullCommand.COMPLETE,
             ended_at=clock.now(),
@@ -115,9 +135,14 @@ def pull_fail(pull: Pull, *, error_code: str, wait_seconds: int = 0) -> None:
     pull.refresh_from_db(fields=["attempts"])
     attempts = pull.attempts + 1
     if attempts >= PULL_ATTEMPTS_MAXIMUM:
-        pulls_give_up(_held(pull), error_code=error_code)
+        pull_give_up(pull, error_code=error_code)
         return
     _retry(pull, error_code, max(wait_seconds, backoff_seconds(attempts)), attempts)
+
+
+def pull_give_up(pull: Pull, *, error_code: str) -> None:
+    """End a pull without success, where it is still ours."""
+    pulls_give_up(_held(pull), error_code=error_code)
 
 
 def pulls_give_up(rows: QuerySet[Pull], *, error_code: str) -> int:
@@ -162,14 +187,22 @@ def _retry(pull: Pull, error_code: str, wait_seconds: int, attempts: int) -> Non
     )
 
 
+def _hold(pull: Pull, **values: date | int) -> None:
+    lease_until = clock.now() + timedelta(seconds=PULL_LEASE_SECONDS)
+    if not _held(pull).update(lease_until=lease_until, **values):
+        raise LeaseLost
+
+
 def _held(pull: Pull) -> QuerySet[Pull]:
     return Pull.objects.filter(pk=pull.pk, status=PullStatus.IN_PROGRESS, claim=pull.claim)
 
 
 def _days(connection: Connection, kind: PullKind, pulled_until_on: date | None) -> tuple[date, date]:
     today = clock.now().date()
+    # East of Greenwich the person's day can be tomorrow's already.
+    last = today + timedelta(days=1)
     if kind == PullKind.BACKFILL:
-        return today - timedelta(days=provider_find(connection.provider).backfill_days), today
+        return today - timedelta(days=provider_find(connection.provider).backfill_days), last
     oldest = today - timedelta(days=REFRESH_DAYS_MAXIMUM)
     recent = today - timedelta(days=REFRESH_DAYS)
-    return max(oldest, min(recent, pulled_until_on or recent)), today
+    return max(oldest, min(recent, pulled_until_on or recent)), last

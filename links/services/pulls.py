@@ -1,5 +1,6 @@
 """Running a pull: window by window from the provider, through the connector, into the store."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from uuid import UUID
 
@@ -12,17 +13,20 @@ from healthsvc.kernel.scope import team_scope
 from links.connectors.base import Pulled
 from links.connectors.failures import FailureKind, ProviderFailure
 from links.connectors.registry import CONNECTORS
+from links.connectors.wire import Access
 from links.constants import TOKEN_LEASE_WAIT_SECONDS, PullKind
 from links.models import Pull
 from links.services.pull_rows import (
     pull_advance,
     pull_claim,
     pull_complete,
+    pull_end_reread,
     pull_fail,
+    pull_give_up,
+    pull_keep,
     pull_postpone,
-    pulls_give_up,
 )
-from links.services.refusals import ConnectionBroken, TokensBusy
+from links.services.refusals import ConnectionBroken, LeaseLost, TokensBusy
 from links.services.renewal import access_get
 
 log = structlog.get_logger(__name__)
@@ -39,16 +43,18 @@ def pull_run(*, pull_id: UUID) -> None:
     with team_scope(pull.context):
         try:
             _windows(pull)
+        except LeaseLost:
+            log.info("pull_lease_lost", pull_id=str(pull.pk), resource=pull.resource)
         except TokensBusy:
             pull_postpone(pull, error_code="resource_contention", wait_seconds=TOKEN_LEASE_WAIT_SECONDS)
         except ConnectionBroken:
-            pulls_give_up(Pull.objects.filter(pk=pull.pk), error_code="connection_broken")
+            pull_give_up(pull, error_code="connection_broken")
         except ProviderFailure as failure:
             _failed(pull, failure)
         except Exception as error:
             if isinstance(error, ServiceError) and error.code is ErrorCode.NOT_FOUND:
                 # The store keeps nothing of a user who is gone.
-                pulls_give_up(Pull.objects.filter(pk=pull.pk), error_code="user_gone")
+                pull_give_up(pull, error_code="user_gone")
                 return
             pull_fail(pull, error_code="unexpected_error")
             raise
@@ -57,7 +63,7 @@ def pull_run(*, pull_id: UUID) -> None:
 def _failed(pull: Pull, failure: ProviderFailure) -> None:
     log.info("pull_failed", pull_id=str(pull.pk), resource=pull.resource, kind=str(failure.kind))
     if failure.kind in _FINAL:
-        pulls_give_up(Pull.objects.filter(pk=pull.pk), error_code=failure.kind)
+        pull_give_up(pull, error_code=failure.kind)
     elif failure.kind is FailureKind.RATE_LIMITED:
         # The provider's own pace is no failure.
         pull_postpone(pull, error_code=failure.kind, wait_seconds=failure.retry_after_seconds)
@@ -69,14 +75,24 @@ def _windows(pull: Pull) -> None:
     connector = CONNECTORS[pull.connection.provider]
     days = connector.window_days[pull.resource]
     start_on = pull.done_until_on + timedelta(days=1) if pull.done_until_on else pull.start_on
-    while start_on <= pull.end_on:
-        end_on = min(start_on + timedelta(days=days - 1), pull.end_on)
-        _store(pull, _window(pull, start_on, end_on))
-        if not pull_advance(pull, done_until_on=end_on):
+    while True:
+        while start_on <= pull.end_on:
+            end_on = min(start_on + timedelta(days=days - 1), pull.end_on)
+            _store(pull, _window(pull, start_on, end_on), done_until_on=end_on)
+            start_on = end_on + timedelta(days=1)
+        if _completed(pull):
             return
-        start_on = end_on + timedelta(days=1)
+        # More days were asked for meanwhile.
+        pull_end_reread(pull)
+
+
+def _completed(pull: Pull) -> bool:
+    """End the pull and tell of a backfill; False where more days are wanted by now, or it is no longer ours."""
     with transaction.atomic():
-        if pull_complete(pull) and pull.kind == PullKind.BACKFILL:
+        _user_hold(pull)
+        if not pull_complete(pull):
+            return False
+        if pull.kind == PullKind.BACKFILL:
             aggregation_services.historical_announce(
                 team=pull.context,
                 user_id=pull.user_id,
@@ -85,6 +101,7 @@ def _windows(pull: Pull) -> None:
                 start=_midnight(pull.start_on),
                 end=_midnight(pull.end_on + timedelta(days=1)),
             )
+    return True
 
 
 def _window(pull: Pull, start_on: date, end_on: date) -> Pulled:
@@ -92,24 +109,38 @@ def _window(pull: Pull, start_on: date, end_on: date) -> Pulled:
     connector = CONNECTORS[pull.connection.provider]
     access, version = access_get(connection_id=pull.connection_id)
     try:
-        return connector.pull(access, pull.resource, start_on, end_on)
+        return connector.pull(_leased(access, pull), pull.resource, start_on, end_on)
     except ProviderFailure as failure:
         if failure.kind is not FailureKind.TOKEN_REJECTED:
             raise
     access, version = access_get(connection_id=pull.connection_id, rejected_version=version)
-    return connector.pull(access, pull.resource, start_on, end_on)
+    return connector.pull(_leased(access, pull), pull.resource, start_on, end_on)
 
 
-def _store(pull: Pull, pulled: Pulled) -> None:
-    stored = aggregation_services.health_data_store(
-        team=pull.context,
-        user_id=pull.user_id,
-        series=pulled.series,
-        summaries=pulled.summaries,
-        emit=pull.kind == PullKind.REFRESH,
-    )
+def _leased(access: Access, pull: Pull) -> Access:
+    """An access whose every call keeps the pull's lease: a window may take many."""
+    return replace(access, before_call=lambda: pull_keep(pull))
+
+
+def _store(pull: Pull, pulled: Pulled, *, done_until_on: date) -> None:
+    """A window's records and the note that they are stored: both, or neither where the pull is no longer ours."""
+    with transaction.atomic():
+        _user_hold(pull)
+        pull_advance(pull, done_until_on=done_until_on)
+        stored = aggregation_services.health_data_store(
+            team=pull.context,
+            user_id=pull.user_id,
+            series=pulled.series,
+            summaries=pulled.summaries,
+            emit=pull.kind == PullKind.REFRESH,
+        )
     for refusal in (*pulled.refusals, *stored.refused):
         log.info("record_refused", pull_id=str(pull.pk), kind=refusal.kind, reason=refusal.reason, count=refusal.count)
+
+
+def _user_hold(pull: Pull) -> None:
+    # Before the pull's own row, for whoever owes pulls locks the two in this order.
+    aggregation_services.user_hold(pull.context, pull.user_id)
 
 
 def _midnight(day: date) -> datetime:

@@ -15,5 +15,9 @@ class TokensBusy(Exception):  # noqa: N818 - reads as what happened
     """Another worker is renewing this connection's tokens; come back in a moment."""
 
 
+class LeaseLost(Exception):  # noqa: N818 - reads as what happened
+    """Another worker has taken the pull over; this one writes nothing more."""
+
+
 class ConnectionBroken(Exception):  # noqa: N818 - reads as what happened
     """The connection gives no data until the person connects again."""

@@ -82,17 +82,20 @@ def _renewed_by_another(row: Connection, *, rejected: bool) -> Connection:
     raise TokensBusy
 
 
-def _refusal(row: Connection) -> ConnectionBroken | ProviderFailure:
-    """Count a refusal; after several in a row the connection is broken."""
+def _refusal(row: Connection) -> ConnectionBroken | ProviderFailure | TokensBusy:
+    """Count a refusal; after several in a row the connection is broken. A newer pair is not held to it."""
     refusals = row.token_refusals + 1
     log.info("token_refresh_refused", provider=row.provider, connection_id=str(row.pk), refusals=refusals)
     pause = clock.now() + timedelta(seconds=backoff_seconds(refusals))
     held = Connection.objects.filter(pk=row.pk, token_version=row.token_version)
-    counted = held.update(token_refusals=refusals, token_lease_until=pause)
-    if counted and refusals >= TOKEN_REFUSALS_MAXIMUM:
-        connection_break(connection_id=row.pk, error_type=ConnectionErrorType.TOKEN_REFRESH_FAILED)
+    if not held.update(token_refusals=refusals, token_lease_until=pause):
+        return TokensBusy()
+    if refusals < TOKEN_REFUSALS_MAXIMUM:
+        return ProviderFailure(FailureKind.TOKEN_REJECTED)
+    error_type = ConnectionErrorType.TOKEN_REFRESH_FAILED
+    if connection_break(connection_id=row.pk, token_version=row.token_version, error_type=error_type):
         return ConnectionBroken()
-    return ProviderFailure(FailureKind.TOKEN_REJECTED)
+    return TokensBusy()
 
 
 def _living(connection_id: UUID) -> Connection:

@@ -7,9 +7,8 @@ import pytest
 from django.apps import apps
 from django.core.management import call_command
 from django.db import connection, models
-from psycopg import sql
 
-from healthsvc.kernel.scope import NOBODY, current_scope
+from healthsvc.kernel.scope import NOBODY, SystemScope, current_scope
 
 OURS = ("management", "users", "webhooks", "aggregation", "links", "labs", "orders")
 MODELS = [model for label in OURS for model in apps.get_app_config(label).get_models()]
@@ -57,21 +56,49 @@ def test_the_check_for_row_security_fails_for_a_table_without(db: None) -> None:
     assert unprotected(["management_team"]) == ["management_team"]
 
 
+#: What PostgreSQL prints of the one policy there is: this team in this environment, or a system scope that is named.
+TEAM_POLICY = re.compile(
+    re.escape(
+        "(((team_id = (NULLIF(current_setting('healthsvc.team_id'::text, true), ''::text))::uuid)"
+        " AND ((environment)::text = current_setting('healthsvc.environment'::text, true)))"
+        " OR (current_setting('healthsvc.system'::text, true) = ANY ('{"
+    )
+    + r"(?P<scopes>[a-z_,]+)"
+    + re.escape("}'::text[])))")
+)
+PURGE_POLICY = "(current_setting('healthsvc.system'::text, true) = 'purge'::text)"
+
+
+def loose_expressions(expressions: list[str]) -> list[str]:
+    """Policy expressions that are neither the team's nor the purge's, or that admit an unknown scope."""
+    known = {str(scope) for scope in SystemScope}
+    return [
+        text
+        for text in expressions
+        if text != PURGE_POLICY
+        and not ((match := TEAM_POLICY.fullmatch(text)) and set(match["scopes"].split(",")) <= known)
+    ]
+
+
 @pytest.mark.parametrize("model", TEAM_OWNED, ids=lambda model: model._meta.label)
-def test_outside_a_scope_a_table_shows_nothing_and_takes_nothing(db: None, model: type[models.Model]) -> None:
+def test_every_policy_is_the_teams_own(db: None, model: type[models.Model]) -> None:
     assert current_scope() == NOBODY
     with connection.cursor() as cursor:
-        cursor.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(model._meta.db_table)))
-        assert cursor.fetchone() == (0,)
         cursor.execute(
-            "SELECT polname, pg_get_expr(polqual, polrelid), pg_get_expr(polwithcheck, polrelid)"
+            "SELECT pg_get_expr(polqual, polrelid), pg_get_expr(polwithcheck, polrelid)"
             " FROM pg_policy WHERE polrelid = %s::regclass",
             [model._meta.db_table],
         )
-        policies = cursor.fetchall()
-    for _name, condition, check in policies:
-        for expression in filter(None, (condition, check)):
-            assert "healthsvc.team_id" in expression or "healthsvc.system" in expression
+        expressions = [text for row in cursor.fetchall() for text in row if text is not None]
+    assert expressions
+    assert loose_expressions(expressions) == []
+
+
+def test_a_policy_that_lets_others_in_is_found() -> None:
+    good = TEAM_POLICY.pattern.replace("\\", "").replace("(?P<scopes>[a-z_,]+)", "staff,purge")
+    assert loose_expressions([good, PURGE_POLICY]) == []
+    assert loose_expressions([f"({good} OR true)", "true", good.replace("staff", "anybody")]) != []
+    assert len(loose_expressions([f"({good} OR true)", "true", good.replace("staff", "anybody")])) == 3
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
@@ -86,16 +113,34 @@ def test_choices_are_backed_by_constraints(model: type[models.Model]) -> None:
     assert chosen - constrained == set()
 
 
+#: Columns that hold the random id of a row of one team: a key with one of them can't be another team's too.
+IDS_OF_ONE_TEAM = {"user_id", "event_id", "endpoint_id", "delivery_id", "connection_id"}
+#: Columns that are unique over all teams, each with its reason.
+UNIQUE_EVERYWHERE = {
+    "links_link_token.token_hash": "a hash of 256 random bits; found before its team is known",
+    "links_oauth_state.state_hash": "a hash of 256 random bits; found before its team is known",
+    "management_team_key.public_id": "found before its team is known; random, tells nothing",
+    "management_stored_file.storage_name": "a random name in one folder",
+}
+
+
 @pytest.mark.parametrize("model", TEAM_OWNED, ids=lambda model: model._meta.label)
 def test_unique_keys_of_team_owned_tables_name_the_team(model: type[models.Model]) -> None:
-    """Ids are unique by themselves; anything else that must be unique is so within its team and environment."""
     for constraint in model._meta.constraints:
         if isinstance(constraint, models.UniqueConstraint):
             named = [field for field in model._meta.local_fields if field.name in constraint.fields]
             fields = {str(field.column) for field in named}
-            owned = {"team_id", "environment"} <= fields
-            by_id = any(field.endswith("_id") and field != "team_id" for field in fields)
-            assert owned or by_id, constraint.name
+            assert {"team_id", "environment"} <= fields or fields & IDS_OF_ONE_TEAM, constraint.name
+
+
+def test_columns_that_are_unique_everywhere_have_a_reason() -> None:
+    found = {
+        f"{model._meta.db_table}.{field.column}"
+        for model in TEAM_OWNED
+        for field in model._meta.local_fields
+        if field.unique and not field.primary_key
+    }
+    assert found == set(UNIQUE_EVERYWHERE)
 
 
 def test_no_migration_is_missing(db: None) -> None:

@@ -16,7 +16,7 @@ from pytest_django import Settings
 from healthsvc import documents
 from healthsvc.kernel import limits
 from healthsvc.kernel.scope import team_scope
-from management.models import AccessRecord
+from management.models import AccessRecord, Organisation
 from management.tasks import worker_seen
 from tests.clients import ApiClient
 from tests.factories import Tenant, user_make
@@ -187,8 +187,9 @@ def test_readyz_names_what_is_missing(db: None) -> None:
 
 
 def test_a_foreign_host_header_is_refused(db: None) -> None:
-    response = Client(raise_request_exception=False).get("/admin/login/", headers={"host": "evil.example"})
-    assert response.status_code == 400
+    for path in ("/admin/login/", "/v2/user", "/docs", "/link/open"):
+        response = Client(raise_request_exception=False).get(path, headers={"host": "evil.example"})
+        assert (response.status_code, response.json()["code"]) == (400, "bad_request")
 
 
 @pytest.mark.parametrize(
@@ -228,3 +229,26 @@ def test_a_page_that_fails_is_logged_without_values(
 
 def test_pages_may_not_be_framed(db: None) -> None:
     assert ApiClient().get("/docs")["X-Frame-Options"] == "DENY"
+
+
+def test_a_chunked_body_is_refused_and_changes_nothing(api: ApiClient) -> None:
+    response = api.request("POST", "/v2/user", data=b"", headers={"Transfer-Encoding": "chunked"})
+    assert (response.status_code, response.json()["code"]) == (411, "length_required")
+    assert api.get("/v2/user").json()["total"] == 0
+
+
+def test_more_parameters_than_are_read_are_422(api: ApiClient) -> None:
+    response = api.get("/v2/user?" + "&".join(["a=b"] * 1500))
+    assert response.status_code == 422
+    assert [problem["loc"] for problem in response.json()["detail"]] == [["query"]]
+
+
+@pytest.mark.parametrize("path", ["/link/open", "/docs", "/openapi.json"])
+def test_pages_without_forms_take_no_body(db: None, path: str) -> None:
+    assert ApiClient().post(path, {}).status_code == 405
+
+
+def test_a_wrong_choice_is_not_repeated(management_api: ApiClient, organisation: Organisation) -> None:
+    response = management_api.get(f"/v1/org/{organisation.id}/team", {"region": "MARKER9"})
+    assert response.status_code == 422
+    assert b"MARKER9" not in response.content

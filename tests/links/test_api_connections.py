@@ -167,7 +167,7 @@ def test_refresh_owes_the_last_days_of_each_resource_once(team: Tenant) -> None:
     assert sorted(pull.resource for pull in pulls) == ["activity", "heartrate", "sleep", "workouts"]
     today = clock.now().date()
     assert {(pull.kind, pull.start_on, pull.end_on) for pull in pulls} == {
-        ("refresh", today - timedelta(days=3), today)
+        ("refresh", today - timedelta(days=3), today + timedelta(days=1))
     }
 
 

@@ -69,8 +69,9 @@ def test_connecting_stores_tells_and_owes(team: Tenant, user: User, api: ApiClie
     assert set(pulls) == set(provider["resource_availability"])
     today = clock.now().date()
     for pull in pulls.values():
-        assert (pull.kind, pull.status, pull.end_on - pull.start_on) == ("backfill", "scheduled", timedelta(days=30))
-        assert pull.end_on == today
+        assert (pull.kind, pull.status, pull.end_on - pull.start_on) == ("backfill", "scheduled", timedelta(days=31))
+        # Tomorrow has begun already for people far enough east.
+        assert pull.end_on == today + timedelta(days=1)
     ((event_type, data),) = events_of(team)
     assert event_type == "provider.connection.created"
     assert data["user_id"] == str(user.id)
@@ -207,6 +208,51 @@ def test_a_return_counts_once(team: Tenant, user: User, simulator: Simulator) ->
     with team_scope(team.context):
         assert Connection.objects.get().token_version == 1
     assert len(events_of(team)) == 1
+
+
+@pytest.mark.parametrize("slug", ["oura", None])
+def test_a_second_return_during_the_first_is_no_success(
+    team: Tenant, user: User, monkeypatch: pytest.MonkeyPatch, slug: str | None
+) -> None:
+    """A reload between the claim of the return and the exchange of its code, after an earlier try failed."""
+    client = browser()
+    page = opened(client, token_make(team, user, redirect_url=RETURN, provider=slug))
+    session = page.removesuffix("/provider/oura/continue")
+    denied = client.get(path_of(Person().decide(departed(client, session, "oura"), allow=False)))
+    assert query_of(denied["Location"])["error_type"] == "user_cancelled"
+    back = path_of(Person().decide(departed(client, session, "oura")))
+    seen: list[tuple[int, str, bool]] = []
+
+    def meanwhile(*args: Any, **values: Any) -> Any:
+        response = client.get(back)
+        body = response.content.decode()
+        assert "Still working on it" in body
+        assert "state=success" not in body
+        seen.append((response.status_code, response.get("Location", ""), f'href="{session}"' in body))
+        return code_exchange(*args, **values)
+
+    monkeypatch.setattr("links.services.logins.code_exchange", meanwhile)
+    assert client.get(back)["Location"] == f"{RETURN}&state=success"
+    assert seen == [(202, "", slug is None)]
+    assert client.get(back)["Location"] == f"{RETURN}&state=success"
+
+
+def test_a_return_whose_worker_died_is_no_success(team: Tenant, user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = browser()
+    session = opened(client, token_make(team, user, redirect_url=RETURN))
+    back = path_of(Person().decide(departed(client, session, "oura")))
+
+    def killed(*_args: Any, **_values: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("links.services.logins.code_exchange", killed)
+    with pytest.raises(KeyboardInterrupt):
+        client.get(back)
+    monkeypatch.undo()
+    assert client.get(back).status_code == 202
+    # The link is not lost with it.
+    again = path_of(Person().decide(departed(client, session, "oura")))
+    assert client.get(again)["Location"] == f"{RETURN}&state=success"
 
 
 @pytest.mark.usefixtures("nothing")

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 import time_machine
@@ -12,6 +13,7 @@ from pytest_django import Settings
 from healthsvc.kernel import clock
 from healthsvc.kernel.scope import team_scope
 from links.models import LinkSession, LinkToken, OAuthState
+from links.services.logins import link_session_find
 from links.services.walk import walk
 from links.states import TOKEN_TRANSITIONS, TokenCommand
 from management.models import TeamSettings
@@ -114,6 +116,16 @@ def test_a_token_that_names_its_provider_goes_straight_there(team: Tenant) -> No
     assert response["Location"].startswith("http://127.0.0.1:8002/oura/oauth/authorize?")
 
 
+def test_a_token_that_names_its_provider_leads_nowhere_else(team: Tenant) -> None:
+    client = browser()
+    page = opened(client, token_make(team, user_make(team), provider="oura"))
+    for ending in ("", "/continue"):
+        address = page.removesuffix("/oura/continue") + f"/withings{ending}"
+        assert client.get(address).status_code == 404
+    with team_scope(team.context):
+        assert OAuthState.objects.count() == 0
+
+
 @pytest.mark.parametrize("redirect_url", [None, RETURN])
 def test_a_token_for_a_provider_without_a_connector_says_so(team: Tenant, redirect_url: str | None) -> None:
     client = browser()
@@ -207,6 +219,25 @@ def test_a_consumed_link_says_so(team: Tenant) -> None:
     with team_scope(team.context):
         assert LinkSession.objects.count() == 1
         assert OAuthState.objects.count() == 0
+
+
+def test_an_error_of_another_release_breaks_no_page(team: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database admits only what this release knows; a later release's row is read all the same."""
+    client = browser()
+    page = opened(client, token_make(team, user_make(team), redirect_url=RETURN))
+
+    def later(**values: Any) -> LinkSession | None:
+        session = link_session_find(**values)
+        if session is not None:
+            session.provider, session.error_type = "oura", "a_later_word"
+        return session
+
+    monkeypatch.setattr("links.pages.link_session_find", later)
+    response = client.get(f"{page}/result")
+    assert response.status_code == 200
+    body = response.content.decode()
+    assert "Oura can&#x27;t be reached from here right now" in body
+    assert "error_type=provider_api_error" in body
 
 
 def test_pages_take_get_only_and_keep_browsers_strict(team: Tenant) -> None:

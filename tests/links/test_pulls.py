@@ -3,18 +3,31 @@
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import orjson
 import pytest
 import time_machine
 
 from healthsvc.kernel import clock
+from healthsvc.kernel.http import HttpReply, fetch
 from healthsvc.kernel.scope import team_scope
+from links.connectors.oura.client import OuraConnector
 from links.connectors.wire import Access
 from links.constants import PULL_ATTEMPTS_MAXIMUM, PullKind
 from links.models import Connection, Pull
-from links.services.pull_rows import pull_claim, pulls_due, pulls_schedule, pulls_wake
+from links.services.pull_rows import (
+    pull_advance,
+    pull_claim,
+    pull_complete,
+    pull_fail,
+    pull_give_up,
+    pulls_due,
+    pulls_schedule,
+    pulls_wake,
+)
 from links.services.pulls import pull_run
+from links.services.refusals import LeaseLost
 from tests.clients import ApiClient
 from tests.factories import Tenant, user_make
 from tests.links.events import event_types_of, events_of
@@ -107,12 +120,11 @@ def test_a_month_of_oura(team: Tenant, user: User, api: ApiClient, simulator: Si
     assert sorted(one["total"] for one in stored) == sorted(one["total_sleep_duration"] for one in nights)
     assert all(one["score"] for one in stored)
     workouts = raw_oura(connection, simulator, "workout", days)
-    assert workouts
-    assert len(summaries(api, user, "workouts")) == len(workouts)
+    assert len(workouts) == len(summaries(api, user, "workouts")) == 8
     span = {"start_datetime": "2026-10-16T00:00:00Z", "end_datetime": "2026-11-16T00:00:00Z"}
     points = raw_oura(connection, simulator, "heartrate", span)
     beats = samples(api, user, "heartrate")
-    assert len(points) > 8000
+    assert len(points) == 9072
     assert {datetime.fromisoformat(one["timestamp"]): one["value"] for one in beats} == {
         datetime.fromisoformat(one["timestamp"]): one["bpm"] for one in points
     }
@@ -147,8 +159,8 @@ def test_a_month_of_withings(team: Tenant, user: User, api: ApiClient, simulator
         by_day[local.date().isoformat()] = by_day.get(local.date().isoformat(), 0) + one["value"]
     whole_days = sorted(activity)[1:]
     assert {day: by_day[day] for day in whole_days} == {day: float(activity[day]) for day in whole_days}
-    assert len(samples(api, user, "heartrate")) > 8000
-    assert len(summaries(api, user, "sleep")) >= 31
+    assert len(samples(api, user, "heartrate")) == 8721
+    assert len(summaries(api, user, "sleep")) == 34
 
 
 def test_a_backfill_announces_each_resource_once_and_sends_no_data(team: Tenant, user: User) -> None:
@@ -190,7 +202,7 @@ def test_a_pull_goes_on_where_a_dead_worker_left_it(team: Tenant, user: User, si
     with time_machine.travel(NOW + timedelta(seconds=121), tick=False):
         assert pull.pk in pulls_due()
         pull_run(pull_id=pull.pk)
-    # Ten of 31 days were left: two windows of seven.
+    # Eleven of 32 days were left: two windows of seven.
     pages_a_window = 1
     assert simulator.count("oura", "/oura/v2/usercollection/daily_activity") - before == 2 * pages_a_window
     ended = pulls_of(team)["heartrate"]
@@ -198,8 +210,6 @@ def test_a_pull_goes_on_where_a_dead_worker_left_it(team: Tenant, user: User, si
 
 
 def test_a_worker_that_lost_its_lease_writes_nothing_more(team: Tenant, user: User) -> None:
-    from links.services.pull_rows import pull_advance, pull_complete, pull_fail
-
     connected(team, user, "oura")
     pull = pulls_of(team)["sleep"]
     asleep = pull_claim(pull_id=pull.pk)
@@ -208,9 +218,11 @@ def test_a_worker_that_lost_its_lease_writes_nothing_more(team: Tenant, user: Us
         awake = pull_claim(pull_id=pull.pk)
         assert awake is not None
         with team_scope(team.context):
-            assert not pull_advance(asleep, done_until_on=date(2026, 11, 1))
+            with pytest.raises(LeaseLost):
+                pull_advance(asleep, done_until_on=date(2026, 11, 1))
             assert not pull_complete(asleep)
             pull_fail(asleep, error_code="late")
+            pull_give_up(asleep, error_code="late")
             assert pull_complete(awake)
     ended = pulls_of(team)["sleep"]
     assert (ended.status, ended.error_code, ended.done_until_on) == ("success", "", None)
@@ -296,3 +308,144 @@ def test_the_sweep_wakes_what_is_due(team: Tenant, user: User) -> None:
     assert pulls_wake() == 4
     run_all(team)
     assert pulls_wake() == 0
+
+
+def _taken_over(pull_id: UUID) -> None:
+    """Another worker takes the pull after its lease ran out."""
+    with time_machine.travel(clock.now() + timedelta(seconds=121), tick=False):
+        assert pull_claim(pull_id=pull_id) is not None
+
+
+def _untouched(tenant: Tenant, resource: str) -> None:
+    """The pull is another worker's, as that one left it."""
+    pull = pulls_of(tenant)[resource]
+    assert (pull.status, pull.claim, pull.error_code, pull.done_until_on) == ("in_progress", 2, "", None)
+
+
+def test_a_worker_that_lost_its_lease_stores_nothing(
+    team: Tenant, user: User, api: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease is lost after the last call of a window, before its records are stored."""
+    connected(team, user, "oura")
+    pull_id = pulls_of(team)["activity"].pk
+    pull = OuraConnector.pull
+    windows: list[int] = []
+
+    def late(*args: Any) -> Any:
+        found = pull(*args)
+        windows.append(len(found.summaries))
+        _taken_over(pull_id)
+        return found
+
+    monkeypatch.setattr(OuraConnector, "pull", late)
+    pull_run(pull_id=pull_id)
+    assert windows == [30]
+    assert summaries(api, user, "activity") == []
+    _untouched(team, "activity")
+
+
+def test_every_call_keeps_the_lease(team: Tenant, user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows of many slow calls, each shorter than the lease, together far longer."""
+    connected(team, user, "oura")
+    pull_id = pulls_of(team)["heartrate"].pk
+    due: list[bool] = []
+    with time_machine.travel(NOW, tick=False) as present:
+
+        def slow(*args: Any, **values: Any) -> HttpReply:
+            present.shift(100)
+            due.append(pull_id in pulls_due())
+            return fetch(*args, **values)
+
+        monkeypatch.setattr("links.connectors.wire.fetch", slow)
+        pull_run(pull_id=pull_id)
+    assert due == [False] * 18
+    assert pulls_of(team)["heartrate"].status == "success"
+
+
+def test_a_lost_lease_stops_the_calls(team: Tenant, user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    connected(team, user, "oura")
+    pull_id = pulls_of(team)["heartrate"].pk
+    calls: list[str] = []
+
+    def meanwhile(method: str, *args: Any, **values: Any) -> HttpReply:
+        calls.append(method)
+        _taken_over(pull_id)
+        return fetch(method, *args, **values)
+
+    monkeypatch.setattr("links.connectors.wire.fetch", meanwhile)
+    pull_run(pull_id=pull_id)
+    assert calls == ["GET"]
+    _untouched(team, "heartrate")
+
+
+@pytest.mark.parametrize("status", [403, 401, 200])
+def test_a_worker_that_lost_its_lease_gives_nothing_up(
+    team: Tenant, user: User, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    """Refused by the provider; the connection gone; the user gone: whoever has the pull now finds that out itself."""
+    connection = connected(team, user, "oura")
+    pull_id = pulls_of(team)["activity"].pk
+
+    def meanwhile(*args: Any, **values: Any) -> HttpReply:
+        _taken_over(pull_id)
+        if status == 401:
+            Connection.objects.filter(pk=connection.pk).update(disconnected_at=clock.now())
+        if status == 200:
+            User.objects.filter(pk=user.pk).update(deleted_at=clock.now())
+        return HttpReply(status, {}, b'{"data": [], "next_token": null}')
+
+    monkeypatch.setattr("links.connectors.wire.fetch", meanwhile)
+    pull_run(pull_id=pull_id)
+    _untouched(team, "activity")
+
+
+def test_an_open_pull_is_asked_for_the_days_that_came_since(team: Tenant, user: User) -> None:
+    connection = connected(team, user, "oura")
+    with team_scope(team.context):
+        Pull.objects.all().delete()
+        pulls_schedule(connections=[connection], kind=PullKind.REFRESH, user=user)
+        with time_machine.travel(NOW + timedelta(days=2), tick=False):
+            pulls_schedule(connections=[connection], kind=PullKind.REFRESH, user=user)
+        spans = set(Pull.objects.values_list("start_on", "end_on"))
+        assert (Pull.objects.count(), spans) == (4, {(date(2026, 11, 12), date(2026, 11, 18))})
+        pulls_schedule(connections=[connection], kind=PullKind.REFRESH, user=user)
+        assert set(Pull.objects.values_list("end_on", flat=True)) == {date(2026, 11, 18)}
+
+
+def test_a_running_pull_goes_on_to_the_days_that_came_since(
+    team: Tenant, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = connected(team, user, "oura")
+    with team_scope(team.context):
+        Pull.objects.all().delete()
+        pulls_schedule(connections=[connection], kind=PullKind.REFRESH, user=user)
+    pull_id = pulls_of(team)["activity"].pk
+    pull = OuraConnector.pull
+    asked: list[tuple[date, date]] = []
+
+    def meanwhile(*args: Any) -> Any:
+        asked.append(args[-2:])
+        with time_machine.travel(NOW + timedelta(days=1), tick=False):
+            pulls_schedule(connections=[connection], kind=PullKind.REFRESH, user=user)
+        return pull(*args)
+
+    monkeypatch.setattr(OuraConnector, "pull", meanwhile)
+    pull_run(pull_id=pull_id)
+    assert asked == [(date(2026, 11, 12), date(2026, 11, 16)), (date(2026, 11, 17), date(2026, 11, 17))]
+    ended = pulls_of(team)["activity"]
+    assert (ended.status, ended.done_until_on, ended.end_on) == ("success", date(2026, 11, 17), date(2026, 11, 17))
+
+
+def test_reconnecting_wakes_a_backfill_that_rests(team: Tenant, user: User) -> None:
+    connected(team, user, "oura")
+    later = NOW + timedelta(hours=1)
+    with team_scope(team.context):
+        Pull.objects.filter(resource="sleep").update(status="retrying", not_before=later, attempts=6)
+        Pull.objects.filter(resource="activity").update(status="in_progress", not_before=later, lease_until=later)
+    connected(team, user, "oura")
+    assert {name: pull.not_before for name, pull in pulls_of(team).items()} == {
+        "sleep": NOW,
+        "activity": later,
+        "workouts": NOW,
+        "heartrate": NOW,
+    }

@@ -12,6 +12,7 @@ from healthsvc.kernel.scope import team_scope
 from links.connectors.failures import FailureKind, ProviderFailure
 from links.connectors.oauth import tokens_refresh
 from links.models import Connection, Pull
+from links.services import renewal
 from links.services.pulls import pull_run
 from links.services.refusals import ConnectionBroken, TokensBusy
 from links.services.renewal import access_get
@@ -148,6 +149,32 @@ def test_a_busy_pull_comes_back_without_counting_a_failure(oura: Connection) -> 
     pull_run(pull_id=pull.pk)
     pull.refresh_from_db()
     assert (pull.status, pull.error_code, pull.attempts) == ("retrying", "resource_contention", 0)
+
+
+@pytest.mark.parametrize("function", ["connection_break", "log.info"])
+def test_an_old_refusal_does_not_break_a_connection_made_anew(
+    oura: Connection, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    """The person connects again after the refusal, before or after it was counted."""
+    expire(oura, refresh_token="revoked", token_refusals=2)
+    pull = Pull.objects.get(resource="sleep")
+    module: Any = renewal.log if function == "log.info" else renewal
+    name = function.removeprefix("log.")
+    refuse = getattr(module, name)
+    changed = {"token_version": 2, "refresh_token": "newest", "token_refusals": 0}
+
+    def meanwhile(*args: Any, **values: Any) -> Any:
+        Connection.objects.filter(pk=oura.pk).update(**changed, token_lease_until=None)
+        return refuse(*args, **values)
+
+    monkeypatch.setattr(module, name, meanwhile)
+    pull_run(pull_id=pull.pk)
+    oura.refresh_from_db()
+    assert (oura.status, oura.error_type, oura.token_version, oura.token_refusals) == ("connected", "", 2, 0)
+    statuses = dict(Pull.objects.values_list("resource", "status"))
+    assert statuses == {"activity": "scheduled", "heartrate": "scheduled", "workouts": "scheduled", "sleep": "retrying"}
+    pull.refresh_from_db()
+    assert (pull.error_code, pull.attempts) == ("resource_contention", 0)
 
 
 def test_an_outage_of_the_provider_breaks_nothing(oura: Connection, simulator: Simulator, team: Tenant) -> None:

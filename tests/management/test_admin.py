@@ -5,19 +5,22 @@ from datetime import date
 
 import pytest
 from django.contrib import admin
+from django.contrib.auth.models import Permission
 from django.db import connection
 from django.db.models import Model
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
-from management.models import AccessRecord, Organisation, StaffUser, Team, TeamKey
+from management.models import AccessRecord, ManagementKey, Organisation, StaffUser, Team, TeamKey
 from tests import factories
 from tests.clients import ApiClient
+from users.models import User
 
 MODELS: list[type[Model]] = sorted(admin.site._registry, key=lambda model: model._meta.label)
-#: Session, staff, and a page of rows with their count; nothing per row.
+#: Session, staff, and a page of rows with their count.
 QUERY_BOUND = 12
+LISTS: list[type[Model]] = [User, Team, TeamKey, Organisation, ManagementKey]
 
 
 @pytest.fixture
@@ -42,15 +45,86 @@ def test_every_list_opens_with_bounded_queries(staff: Client, model: type[Model]
     assert len(captured) <= QUERY_BOUND, len(captured)
 
 
+@pytest.mark.parametrize("model", LISTS, ids=lambda model: model._meta.label)
+def test_more_rows_are_no_more_queries(staff: Client, model: type[Model]) -> None:
+    counts = []
+    for rows in (1, 5):
+        while True:
+            with system_scope(SystemScope.STAFF):
+                if model._default_manager.count() == rows:
+                    break
+            factories.user_make(factories.tenant_make())
+        staff.get(_address(model))
+        with CaptureQueriesContext(connection) as captured:
+            page = staff.get(_address(model)).content.decode()
+        assert page.count('<th class="field-') == rows
+        counts.append(len(captured))
+    assert counts[0] == counts[1]
+
+
+def _clerk(*permissions: str) -> Client:
+    """Staff who may do only this."""
+    clerk = StaffUser.objects.create_user(username="bo", password="correct horse battery", is_staff=True)
+    clerk.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client = Client()
+    client.force_login(clerk)
+    return client
+
+
+@pytest.mark.parametrize("action", ["make_sandbox_key", "make_production_key"])
+def test_seeing_teams_is_not_enough_to_make_keys(team: factories.Tenant, action: str) -> None:
+    clerk = _clerk("view_team", "change_team")
+    assert action not in clerk.get(_address(Team)).content.decode()
+    clerk.post(_address(Team), {"action": action, "_selected_action": [str(team.team.id)]})
+    with system_scope(SystemScope.STAFF):
+        assert list(TeamKey.objects.values_list("label", flat=True)) == ["test"]
+
+
+def test_who_may_add_keys_makes_them(team: factories.Tenant) -> None:
+    clerk = _clerk("view_team", "add_teamkey")
+    page = clerk.post(_address(Team), {"action": "make_sandbox_key", "_selected_action": [str(team.team.id)]})
+    assert "sk_us_" in page.content.decode()
+
+
+@pytest.mark.parametrize(("extra", "status"), [([], 200), (["change_teamkey"], 401)])
+def test_ending_keys_needs_a_right_of_its_own(team: factories.Tenant, extra: list[str], status: int) -> None:
+    with system_scope(SystemScope.STAFF):
+        row = TeamKey.objects.get()
+    _clerk("view_teamkey", *extra).post(_address(TeamKey), {"action": "revoke", "_selected_action": [str(row.pk)]})
+    assert ApiClient(team_key=team.key).get("/v2/user").status_code == status
+
+
+def test_adding_an_organisation_needs_the_right_to_make_its_key(db: None) -> None:
+    clerk = _clerk("view_organisation", "add_organisation")
+    assert clerk.post(_address(Organisation, "add/"), {"name": "Acme"}).status_code == 403
+    assert Organisation.objects.count() == 0
+
+
+def test_refused_names_are_errors_of_the_form(staff: Client, team: factories.Tenant) -> None:
+    forms: list[tuple[Organisation | Team, dict[str, object]]] = [
+        (team.team.organisation, {}),
+        (team.team, {"organisation": team.team.organisation_id, "region": "us"}),
+    ]
+    for row, values in forms:
+        before = type(row).objects.count()
+        for page in ("add/", f"{row.pk}/change/"):
+            answer = staff.post(_address(type(row), page), {"name": "a<b", **values})
+            assert answer.status_code == 200
+            assert "1 to 80 letters" in answer.content.decode()
+        staff.post(_address(type(row), f"{row.pk}/change/"), {"name": "Renamed", **values})
+        assert type(row).objects.count() == before
+        assert type(row).objects.get(pk=row.pk).name == "Renamed"
+
+
 def test_strangers_are_sent_to_the_login(db: None) -> None:
     response = Client().get("/admin/")
     assert (response.status_code, response["Location"]) == (302, "/admin/login/?next=/admin/")
 
 
 def test_a_key_is_shown_once_and_its_hash_never(staff: Client, team: factories.Tenant) -> None:
-    response = staff.post(
-        _address(Team), {"action": "make_sandbox_key", "_selected_action": [str(team.team.id)]}, follow=True
-    )
+    response = staff.post(_address(Team), {"action": "make_sandbox_key", "_selected_action": [str(team.team.id)]})
+    assert (response.status_code, "no-store" in response["Cache-Control"]) == (200, True)
+    assert "messages" not in response.cookies
     key = re.search(r"sk_us_\w+", response.content.decode())
     assert key is not None
     assert ApiClient(team_key=key[0]).get("/v2/user").status_code == 200
@@ -70,7 +144,9 @@ def test_staff_revoke_keys(staff: Client, team: factories.Tenant) -> None:
 
 
 def test_a_new_organisation_gets_its_key(staff: Client) -> None:
-    response = staff.post(_address(Organisation, "add/"), {"name": "Acme"}, follow=True)
+    response = staff.post(_address(Organisation, "add/"), {"name": "Acme"})
+    assert (response.status_code, "no-store" in response["Cache-Control"]) == (200, True)
+    assert "messages" not in response.cookies
     key = re.search(r"mg_\w+", response.content.decode())
     assert key is not None
     organisation = Organisation.objects.get()

@@ -1,20 +1,24 @@
 """Stored files lie sealed and whole; background jobs are worked once."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from pytest_django import DjangoCaptureOnCommitCallbacks
+from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
+from aggregation import imports
 from healthsvc.kernel import clock
 from healthsvc.kernel.crypto import DecryptionError
 from healthsvc.kernel.scope import team_scope
-from management import files, jobs
+from management import files, jobs, tasks
+from management.constants import JobStatus
 from management.models import BackgroundJob, StoredFile
+from management.states import TRANSITIONS, JobCommand
 from management.storage import CHUNK_BYTES, EncryptedFileSystemStorage
-from tests.factories import Tenant
+from tests.factories import Tenant, user_make
 
 
 @pytest.fixture
@@ -128,3 +132,67 @@ def test_a_job_that_waits_too_long_is_found(in_team: Tenant, other_team: Tenant)
     assert jobs.jobs_left_behind("test") == [job.id]
     with team_scope(other_team.context):
         assert BackgroundJob.objects.count() == 0
+
+
+WALKS: dict[JobCommand, Callable[[BackgroundJob], object]] = {
+    JobCommand.CLAIM: lambda job: jobs.job_claim(job_id=job.pk),
+    JobCommand.RENEW: lambda job: jobs.job_renew(job, progress_done=9),
+    JobCommand.SUCCEED: lambda job: jobs.job_finish(job, receipt={"by": "test"}),
+    JobCommand.FAIL: lambda job: jobs.job_finish(job, receipt={"by": "test"}, error_code="broken"),
+}
+
+
+@pytest.mark.parametrize("command", list(JobCommand))
+@pytest.mark.parametrize("status", list(JobStatus))
+def test_every_status_with_every_command(in_team: Tenant, status: JobStatus, command: JobCommand) -> None:
+    job = _job(in_team)
+    BackgroundJob.objects.update(status=status, attempts=1, lease_until=clock.now() - timedelta(seconds=1))
+    before = BackgroundJob.objects.values().get()
+    job.refresh_from_db()
+    assert bool(WALKS[command](job)) is ((status, command) in TRANSITIONS)
+    after = BackgroundJob.objects.values().get()
+    expected = TRANSITIONS.get((status, command))
+    if expected is None:
+        assert after == before
+    else:
+        assert after["status"] == expected
+        assert after != before
+
+
+def test_files_that_no_row_names_are_swept_after_a_day(in_team: Tenant, settings: Settings, tmp_path: Path) -> None:
+    options = {**settings.STORAGES["default"], "OPTIONS": {"location": str(tmp_path)}}
+    settings.STORAGES = {**settings.STORAGES, "default": options}
+    kept = files.file_store(team=in_team.context, user_id=None, purpose="test", chunks=iter([b"a"]))
+    left = files.file_write(team=in_team.context, chunks=iter([b"b"]))
+    fresh = files.file_write(team=in_team.context, chunks=iter([b"c"]))
+    day_ago = clock.now().timestamp() - files.ROWLESS_SECONDS - 1
+    for name in (kept.storage_name, left.storage_name):
+        os.utime(tmp_path / name, (day_ago, day_ago))
+    tasks.files_sweep()
+    names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.glob("*/*")}
+    assert names == {kept.storage_name, fresh.storage_name}
+
+
+def test_a_file_is_on_the_disk_with_its_folder_when_writing_returns(
+    storage: EncryptedFileSystemStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    sync = os.fsync
+
+    def note(descriptor: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    storage.write_chunks("folder/name", iter([b"report"]))
+    assert synced == [str(tmp_path / "folder/name"), str(tmp_path / "folder"), str(tmp_path)]
+
+
+def test_a_file_is_kept_only_with_its_job(in_team: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(**_values: object) -> BackgroundJob:
+        raise SystemExit
+
+    monkeypatch.setattr(imports, "job_create", die)
+    with pytest.raises(SystemExit):
+        imports.import_accept(team=in_team.context, user_id=user_make(in_team).pk, chunks=iter([b"<HealthData/>"]))
+    assert StoredFile.objects.count() == 0

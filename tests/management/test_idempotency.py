@@ -8,10 +8,12 @@ from django.db import connection
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.scope import SystemScope, system_scope
+from management import idempotency
 from management.models import IdempotentReply
 from management.tasks import idempotency_purge
 from tests.clients import ApiClient
-from tests.factories import Tenant
+from tests.factories import Tenant, user_make
+from users import services
 
 BODY = {"client_user_id": "anna"}
 
@@ -112,3 +114,41 @@ def test_a_crash_after_the_change_undoes_it_with_the_claim_still_there(
     monkeypatch.setattr(DatabaseReplyKeeper, "keep", kept)
     assert api.get("/v2/user").json()["total"] == 0
     assert [row.state for row in _rows()] == ["running"]
+
+
+def test_a_request_whose_claim_was_taken_over_changes_nothing(api: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    create = services.user_create
+
+    def slow(**values: Any) -> Any:
+        made = create(**values)
+        with system_scope(SystemScope.PURGE):
+            assert IdempotentReply.objects.all().delete()[0] == 1
+        return made
+
+    monkeypatch.setattr(services, "user_create", slow)
+    late = api.post("/v2/user", BODY, Idempotency_Key="k1")
+    assert (late.status_code, late.json()["code"]) == (409, "request_running")
+    assert api.get("/v2/user").json()["total"] == 0
+
+
+def test_an_answer_committed_just_now_is_not_taken_for_abandoned(
+    api: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = api.post("/v2/user", BODY, Idempotency_Key="k1")
+    with system_scope(SystemScope.PURGE):
+        IdempotentReply.objects.update(state="running", started_at=clock.now() - timedelta(seconds=121))
+
+    def committed_meanwhile(row: IdempotentReply) -> bool:
+        abandoned = row.state == "running"
+        IdempotentReply.objects.update(state="answered")
+        return abandoned
+
+    monkeypatch.setattr(idempotency, "_abandoned", committed_meanwhile)
+    again = api.post("/v2/user", BODY, Idempotency_Key="k1")
+    assert (again.json(), again["Idempotent-Replayed"]) == (first.json(), "true")
+
+
+def test_a_reply_about_a_user_of_the_body_names_them(api: ApiClient, team: Tenant) -> None:
+    user = user_make(team)
+    assert api.post("/v2/link/token", {"user_id": str(user.pk)}, Idempotency_Key="k1").status_code == 200
+    assert [row.user_id for row in _rows()] == [user.pk]

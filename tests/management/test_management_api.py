@@ -4,9 +4,10 @@ from uuid import uuid4
 
 import pytest
 from django.db import connection
+from django.db.models.signals import post_init
 from django.test.utils import CaptureQueriesContext
 
-from management.models import Organisation, Team
+from management.models import ManagementKey, Organisation, Team
 from management.serializers import TeamItem
 from tests import factories
 from tests.clients import ApiClient
@@ -121,3 +122,16 @@ def test_list_costs_the_same_queries_for_any_number(
 def test_an_unknown_stored_region_does_not_break_the_answer(organisation: Organisation) -> None:
     stored = Team(organisation=organisation, name="Later", region="ap", created_at=organisation.created_at)
     assert TeamItem(stored).data["region"] == "ap"
+
+
+def test_a_key_with_an_unknown_role_opens_nothing(organisation: Organisation) -> None:
+    client = ApiClient(management_key=factories.management_key_make(organisation))
+
+    def newer(instance: ManagementKey, **_values: object) -> None:
+        instance.role = "auditor"
+
+    post_init.connect(newer, sender=ManagementKey)
+    try:
+        assert client.get(f"/v1/org/{organisation.id}/team").status_code == 401
+    finally:
+        post_init.disconnect(newer, sender=ManagementKey)

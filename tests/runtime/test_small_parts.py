@@ -154,6 +154,6 @@ def test_what_the_person_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_receiver_is_a_child_only_where_its_command_exists() -> None:
     names = [program.name for program in tree.services(_settings(), {}, [])]
-    assert names == ["api", "management", "simulator", "worker", "beat"]
+    assert names == ["api", "management", "simulator", "worker", "imports", "beat"]
     names = [program.name for program in tree.services(_settings(), {}, ["webhook_receiver"])]
-    assert names == ["api", "management", "simulator", "worker", "beat", "receiver"]
+    assert names == ["api", "management", "simulator", "worker", "imports", "beat", "receiver"]

@@ -132,6 +132,14 @@ def test_gone_disables_the_endpoint_and_cancels_what_it_is_owed(
     assert (pump().attempted, len(deliveries()), len(hook.received)) == (0, 2, 2)
 
 
+def test_a_reply_that_cant_be_read_does_not_stop_the_pump(team: Tenant, endpoint: Endpoint, hook: Receiver) -> None:
+    hook.answers = [Answer(503, {"Retry-After": "Mon, 01 Jan 2026 00:00:00 +9999999999999999"})]
+    emit(team)
+    pump()
+    (delivery,) = deliveries()
+    assert (delivery.status, delivery.failures) == ("pending", 1)
+
+
 def test_retry_after_is_honoured(team: Tenant, endpoint: Endpoint, hook: Receiver) -> None:
     hook.answers = [Answer(429, {"Retry-After": "7200"})]
     emit(team)

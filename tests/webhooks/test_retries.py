@@ -94,3 +94,15 @@ def test_an_excerpt_is_short_and_scrubbed() -> None:
     assert found.startswith("No [address], hr [number] on [number] [31m, [token]")
     assert len(found) == 250
     assert answer_excerpt(b"  \x00") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mon, 01 Jan 2026 00:00:00 +9999999999999999",
+        "Mon, 01 Jan 0001 00:00:00 +2300",
+        "Fri, 31 Dec 9999 23:59:59 -2300",
+    ],
+)
+def test_a_date_beyond_every_calendar_is_no_retry_after(text: str) -> None:
+    assert retry_after_read(text, NOW) in (None, 0, 86_400)

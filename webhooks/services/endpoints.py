@@ -24,6 +24,7 @@ from webhooks.constants import (
     HEADERS_MAXIMUM,
     HEADERS_RESERVED,
     ROTATION_OVERLAP_SECONDS,
+    SECRETS_BEFORE_MAXIMUM,
 )
 from webhooks.events import WEBHOOK_TEST
 from webhooks.models import Delivery, Endpoint
@@ -113,7 +114,8 @@ def endpoint_secret_rotate(*, team: TeamContext, endpoint_id: UUID, key: str | N
     with transaction.atomic():
         endpoint = selectors.endpoint_get(team, endpoint_id, lock=True)
         still = [item for item in endpoint.secrets_before if datetime.fromisoformat(item["until"]) > now]
-        endpoint.secrets_before = [{"key": endpoint.secret, "until": until.isoformat()}, *still]
+        before = [{"key": endpoint.secret, "until": until.isoformat()}, *still]
+        endpoint.secrets_before = before[:SECRETS_BEFORE_MAXIMUM]
         endpoint.secret = key or secret_make()
         endpoint.updated_at = now
         endpoint.save(update_fields=["secret", "secrets_before", "updated_at"])

@@ -1,4 +1,4 @@
-"""`key_create --team ID|--org ID --label TEXT --environment sandbox|production`: another key, shown once."""
+"""`key_create --team ID|--org ID --label TEXT [--expires-on DAY]`: another key, shown once."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from healthsvc.kernel.principal import Environment
 from management import services
 from management.constants import KeyRole
 from management.models import Organisation, Team
-from management.operator import OperatorCommand, uuid_argument
+from management.operator import OperatorCommand, end_of_day_argument, uuid_argument
 
 
 class Command(OperatorCommand):
@@ -24,6 +24,7 @@ class Command(OperatorCommand):
         parser.add_argument("--label", required=True)
         parser.add_argument("--environment", choices=[str(item) for item in Environment], default="sandbox")
         parser.add_argument("--role", choices=KeyRole.values, default=KeyRole.ORG_ADMIN.value)
+        parser.add_argument("--expires-on", metavar="YYYY-MM-DD", help="the last day, in UTC, that it opens anything")
         parser.add_argument("--bind-team", action="append", default=[], help="team of a team_admin key; repeatable")
 
     def run(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -36,7 +37,11 @@ class Command(OperatorCommand):
             raise CommandError("No such team.")
         environment = Environment(options["environment"])
         made = services.team_key_create(
-            team=team, environment=environment, label=options["label"], created_by="operator"
+            team=team,
+            environment=environment,
+            label=options["label"],
+            created_by="operator",
+            expires_at=end_of_day_argument(options["expires_on"]),
         )
         return {"key_id": made.key_id, "team_id": team.id, "environment": str(environment), "api_key": made.text}
 
@@ -55,5 +60,6 @@ class Command(OperatorCommand):
             created_by="operator",
             role=options["role"],
             team_ids=team_ids,
+            expires_at=end_of_day_argument(options["expires_on"]),
         )
         return {"key_id": made.key_id, "org_id": organisation.id, "management_key": made.text}
