@@ -49,6 +49,24 @@ SETTING_MEANINGS: Mapping[str, str] = {
 }
 
 
+#: Read by `make run` alone, by the connectors, or by the simulator; not by `settings.py`.
+RUN_SETTINGS: Mapping[str, tuple[str, str]] = {
+    "HEALTHSVC_POSTGRES_ACCOUNT": (
+        "",
+        "Account that the embedded PostgreSQL runs as where `make run` is started by root.",
+    ),
+    "HOST": ("127.0.0.1", "Address the servers listen on."),
+    "MANAGEMENT_PORT": ("8001", "Port of the management address."),
+    "PORT": ("8000", "Port of the team API, link pages, admin and documentation."),
+    "PROVIDER_<SLUG>_CLIENT_ID": ("", "The operator's OAuth application at a provider, for production keys."),
+    "PROVIDER_<SLUG>_CLIENT_SECRET": ("", "Its secret, or `…_FILE`."),
+    "SIMULATOR_DATABASE": ("", "File in which the simulator keeps its tokens; `make run` sets it."),
+    "SIMULATOR_PORT": ("8002", "Port of the provider simulator."),
+    "WEBHOOK_RECEIVER_PORT": ("8003", "Port of the webhook receiver."),
+    "WORKER_CONCURRENCY": ("2", "Processes of the worker."),
+}
+
+
 def errors_page() -> str:
     """`docs/errors.md`."""
     rows = "".join(
@@ -88,7 +106,12 @@ def settings_page() -> str:
         f"{_NOTICE}# Settings\n\n"
         "All settings are environment variables, read strictly: a value that is not understood stops the process.\n"
         "Any secret may be given as `NAME_FILE`, the path of a file that holds it.\n\n"
-        f"| variable | kind | default | meaning |\n|---|---|---|---|\n{''.join(rows)}"
+        f"| variable | kind | default | meaning |\n|---|---|---|---|\n{''.join(rows)}\n"
+        "Read by `make run`, the connectors or the simulator:\n\n"
+        "| variable | default | meaning |\n|---|---|---|\n"
+        + "".join(
+            f"| `{name}` | {default and f'`{default}`'} | {text} |\n" for name, (default, text) in RUN_SETTINGS.items()
+        )
     )
 
 

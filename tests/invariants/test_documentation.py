@@ -44,6 +44,15 @@ def test_every_setting_has_a_meaning_and_every_meaning_a_setting() -> None:
     assert asked == set(reference_docs.SETTING_MEANINGS)
 
 
+def test_every_variable_of_make_run_is_in_the_docs() -> None:
+    sources = "".join(path.read_text() for path in (ROOT / "healthsvc/runtime").glob("*.py"))
+    asked = set(re.findall(r'(?:env_\w+|_port)\("(\w+)"', sources))
+    documented = {*reference_docs.RUN_SETTINGS, *reference_docs.SETTING_MEANINGS}
+    assert asked - documented == set()
+    page = (ROOT / "docs/settings.md").read_text()
+    assert [name for name in documented if f"`{name}`" not in page] == []
+
+
 def test_every_command_is_called_by_a_test() -> None:
     ours = {name for name, app in get_commands().items() if str(app).split(".")[0] in PACKAGES}
     tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
