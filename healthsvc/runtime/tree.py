@@ -163,7 +163,7 @@ def _granian(settings: TreeSettings, environment: Mapping[str, str], name: str, 
             "--blocking-threads",
             str(_BLOCKING_THREADS),
         ),
-        *("--host", settings.host, "--port", str(port), "--no-ws", "--log-level", "warning", application),
+        *("--host", settings.host, "--port", str(port), "--no-ws", "--log-level", "error", application),
     )
     return Program(name=name, command=command, environment=environment, folder=settings.project)
 
