@@ -29,7 +29,7 @@ def test_a_route_that_is_open_to_everyone_is_found(monkeypatch: pytest.MonkeyPat
     nobody: dict[str, object] = {"users": [], "total": 0, "offset": 0, "limit": 100}
     monkeypatch.setattr(UserViewSet, "list", lambda _view, _request: Response(nobody))
     route = next(item for item in test_routes.ROUTES if str(item) == "GET /v2/user")
-    with pytest.raises(AssertionError):
+    with pytest.raises((AssertionError, KeyError)):  # the answer is a 200, and has no error code
         test_routes.test_every_route_without_a_key_is_401(None, route)
 
 
