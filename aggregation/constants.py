@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
+from uuid import UUID
+
+from django.db import models
 
 #: Samples of one page of a timeseries. A day of a 5-second heart rate has 17,280, two such sources fit.
 PAGE_SAMPLES_MAXIMUM: Final = 50_000
@@ -10,11 +13,33 @@ PAGE_SAMPLES_MAXIMUM: Final = 50_000
 UNGROUPED_SAMPLES_MAXIMUM: Final = 200_000
 #: Summaries of one answer; ten years of days, and more naps and workouts than a person has.
 SUMMARIES_MAXIMUM: Final = 20_000
+#: Users of one page of an introspection: unless asked otherwise, and at most.
+INTROSPECTION_USERS: Final = 50
+INTROSPECTION_USERS_MAXIMUM: Final = 100
 #: Samples one webhook event carries at most: about 700 KB of JSON.
 EVENT_SAMPLES_MAXIMUM: Final = 5_000
 
+#: In the key of every series that is no stream of a workout.
+NO_WORKOUT: Final = UUID(int=0)
+#: A sender's name for a batch of pushed data, and how long its receipt is kept.
+BATCH_ID_MAXIMUM_CHARACTERS: Final = 200
+PUSH_RECEIPT_DAYS: Final = 30
+
 #: A day: the width of a series' blocks unless the catalogue gives a resource another.
 BUCKET_SECONDS: Final = 86_400
+#: Widths for resources with hundreds of samples a second, with some an hour, and with some a week: a block should
+#: hold from tens to a few thousand.
+HOUR_BUCKET_SECONDS: Final = 3_600
+WEEK_BUCKET_SECONDS: Final = 604_800
+SPARSE_BUCKET_SECONDS: Final = 2_419_200
+
+#: So few samples, sent for a block that holds at least so many, wait in a row of the block's tail, until the tail has
+#: so many rows: then the block is written anew. A block of a day of minutes takes 15 times the log of such a row.
+TAIL_POST_SAMPLES: Final = 60
+TAIL_BLOCK_SAMPLES: Final = 32
+TAIL_ROWS: Final = 16
+#: A tail that nobody writes to any more is folded in after so long. A sample a minute fills it sooner.
+TAIL_AGE_SECONDS: Final = 1_200
 
 #: Offsets from UTC beyond this are no place's (ISO 8601 allows 18 hours at most).
 OFFSET_MAXIMUM_SECONDS: Final = 64_800
@@ -52,3 +77,13 @@ EXPORT_FILE_PURPOSE: Final = "apple_health_export"
 IMPORT_BATCH_ITEMS: Final = 50_000
 #: A long import says that it lives at least this often, also while it only reads.
 IMPORT_RENEW_SECONDS: Final = 15
+
+
+class PriorityResource(models.TextChoices):
+    """The kinds of data for which a team says which provider it trusts most."""
+
+    WORKOUTS = "workouts"
+    ACTIVITY = "activity"
+    SLEEP = "sleep"
+    BODY = "body"
+    TIMESERIES = "timeseries"

@@ -1,13 +1,18 @@
 """Health data: series of samples in compressed blocks, and summaries.
 
-These tables, and only these, may one day be spread over several servers by `user_id` (see
-docs/decisions/0004-sample-store.md). So `user_id` leads every key, nothing here refers to another table or is referred
-to, no trigger fires, and times are sent as parameters.
+Series, blocks, tails and summaries, and only these, may one day be spread over several servers by `user_id` (see
+docs/decisions/0004-sample-store.md). So `user_id` leads every key of theirs, they refer to no other table and no other
+refers to them, no trigger fires, and times are sent as parameters.
 """
 
 from django.db import models
 
-from aggregation.constants import SOURCE_TEXT_MAXIMUM_CHARACTERS
+from aggregation.constants import (
+    BATCH_ID_MAXIMUM_CHARACTERS,
+    NO_WORKOUT,
+    SOURCE_TEXT_MAXIMUM_CHARACTERS,
+    PriorityResource,
+)
 from healthsvc.kernel.ids import uuid_ordered
 from healthsvc.kernel.rows import TeamQuerySet, environment_check, environment_field
 
@@ -37,6 +42,8 @@ class Series(SourcedRow):
     pk = models.CompositePrimaryKey("user_id", "series_id")
     #: Random, unique within the user.
     series_id = models.BigIntegerField()
+    #: The workout whose course these samples are; the nil UUID in every series that is no stream of a workout.
+    workout_id = models.UUIDField(default=NO_WORKOUT)
     #: The width of its blocks.
     bucket_seconds = models.IntegerField()
     rev = models.BigIntegerField(default=1)
@@ -47,7 +54,7 @@ class Series(SourcedRow):
         db_table = "aggregation_series"
         constraints = [
             models.UniqueConstraint(
-                fields=["user_id", "resource", "provider", "source_type", "app_id", "device_id"],
+                fields=["user_id", "resource", "provider", "source_type", "app_id", "device_id", "workout_id"],
                 name="aggregation_series_once",
             ),
             models.CheckConstraint(
@@ -68,6 +75,8 @@ class Block(models.Model):
     environment = environment_field()
     #: How many samples `data` holds.
     n = models.IntegerField()
+    #: The start of its last sample; null in blocks of a release that did not keep it.
+    last_us = models.BigIntegerField(null=True)
     #: See `aggregation.codec`.
     data = models.BinaryField()
 
@@ -79,6 +88,39 @@ class Block(models.Model):
             models.CheckConstraint(condition=models.Q(n__gt=0), name="aggregation_block_holds_samples"),
             environment_check("aggregation_block"),
         ]
+
+
+class Tail(models.Model):
+    """Samples of a block that came in small posts and are not in it yet; later `seq` over earlier, all over the block.
+
+    Part of the store like the block itself: every read includes it.
+    """
+
+    pk = models.CompositePrimaryKey("user_id", "series_id", "bucket", "seq")
+    user_id = models.UUIDField()
+    series_id = models.BigIntegerField()
+    bucket = models.IntegerField()
+    #: The series' `rev` when it was written.
+    seq = models.BigIntegerField()
+    team_id = models.UUIDField()
+    environment = environment_field()
+    #: How many samples `data` holds.
+    n = models.IntegerField()
+    #: The start of its last sample.
+    last_us = models.BigIntegerField()
+    #: As in a block.
+    data = models.BinaryField()
+    created_at = models.DateTimeField()
+
+    objects = TeamQuerySet["Tail"].as_manager()
+
+    class Meta:
+        db_table = "aggregation_tail"
+        constraints = [
+            models.CheckConstraint(condition=models.Q(n__gt=0), name="aggregation_tail_holds_samples"),
+            environment_check("aggregation_tail"),
+        ]
+        indexes = [models.Index(fields=["created_at"], name="aggregation_tail_by_age")]
 
 
 class Summary(SourcedRow):
@@ -94,6 +136,8 @@ class Summary(SourcedRow):
     timezone_offset_seconds = models.IntegerField(null=True)
     #: The resource's fields by the names of the catalogue.
     payload = models.JSONField()
+    #: The record as its source gave it; null where there is no such form.
+    raw = models.JSONField(null=True)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
 
@@ -107,4 +151,64 @@ class Summary(SourcedRow):
             ),
             environment_check("aggregation_summary"),
         ]
-        indexes = [models.Index(fields=["user_id", "resource", "calendar_date"], name="aggregation_summary_by_day")]
+        indexes = [
+            models.Index(fields=["user_id", "resource", "calendar_date"], name="aggregation_summary_by_day"),
+            # Streams are asked for by the summary's id alone.
+            models.Index(fields=["id"], name="aggregation_summary_by_id"),
+        ]
+
+
+class Push(models.Model):
+    """A batch of pushed data that was stored, with the receipt it got, so that sending it again changes nothing.
+
+    Kept for PUSH_RECEIPT_DAYS. Never spread over servers.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid_ordered, editable=False)
+    team = models.ForeignKey("management.Team", models.PROTECT, related_name="+")
+    environment = environment_field()
+    user_id = models.UUIDField()
+    #: The sender's name for it.
+    batch_id = models.CharField(max_length=BATCH_ID_MAXIMUM_CHARACTERS)
+    #: SHA-256 of the body as it was sent (inflated).
+    digest = models.BinaryField()
+    receipt = models.JSONField()
+    created_at = models.DateTimeField()
+
+    objects = TeamQuerySet["Push"].as_manager()
+
+    class Meta:
+        db_table = "aggregation_push"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "environment", "user_id", "batch_id"], name="aggregation_push_once"
+            ),
+            environment_check("aggregation_push"),
+        ]
+        indexes = [models.Index(fields=["created_at"], name="aggregation_push_by_age")]
+
+
+class SourcePriority(models.Model):
+    """How much a team's environment trusts a provider, for one kind of data; the larger number wins."""
+
+    id = models.UUIDField(primary_key=True, default=uuid_ordered, editable=False)
+    team = models.ForeignKey("management.Team", models.PROTECT, related_name="+")
+    environment = environment_field()
+    data_type = models.CharField(max_length=20, choices=PriorityResource.choices)
+    provider = models.CharField(max_length=60)
+    priority = models.IntegerField()
+
+    objects = TeamQuerySet["SourcePriority"].as_manager()
+
+    class Meta:
+        db_table = "aggregation_source_priority"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "environment", "data_type", "provider"], name="aggregation_source_priority_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(data_type__in=PriorityResource.values),
+                name="aggregation_source_priority_data_type_known",
+            ),
+            environment_check("aggregation_source_priority"),
+        ]

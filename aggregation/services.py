@@ -1,24 +1,44 @@
 """Writes of the aggregation app: the one door by which health data enter the store."""
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 
-from aggregation.events import HealthEvent, historical_event, series_events, summary_events
-from aggregation.records import SeriesBatch, StoreResult, SummaryRecord
+from aggregation import selectors
+from aggregation.catalogue import SERIES_BY_SLUG
+from aggregation.constants import NO_WORKOUT
+from aggregation.events import HealthEvent, historical_event, series_events, stream_event, summary_events
+from aggregation.models import Summary
+from aggregation.records import SeriesBatch, StoreResult, StreamRecord, SummaryRecord
 from aggregation.store import statements
 from aggregation.store.checking import Ingestion, Refusals
 from aggregation.store.columns import Counts
+from aggregation.store.incoming import samples_gather
 from aggregation.store.statements import rows_of
+from aggregation.store.streams import StreamChange, streams_gather
 from aggregation.store.summaries import summaries_write
-from aggregation.store.write import series_write
+from aggregation.store.tail import LivePost, live_post, tail_append, tails_due, tails_fold
+from aggregation.store.workouts import workouts_find
+from aggregation.store.write import SeriesChange, Written, series_write
 from healthsvc.kernel.errors import not_found
 from healthsvc.kernel.principal import TeamContext
+from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from users import selectors as user_selectors
 from users.models import User
 from webhooks.services import event_emit
+
+
+@dataclass(frozen=True, slots=True)
+class _Person:
+    """What a write needs to know of a user it holds."""
+
+    client_user_id: str
+    fallback_time_zone: str | None
+    ingestion_start_on: date | None
+    ingestion_end_on: date | None
 
 
 def health_data_store(
@@ -27,30 +47,87 @@ def health_data_store(
     user_id: UUID,
     series: Sequence[SeriesBatch] = (),
     summaries: Sequence[SummaryRecord] = (),
+    streams: Sequence[StreamRecord] = (),
     emit: bool = True,
 ) -> StoreResult:
-    """Store samples and summaries of a living user; 404 for any other. All of it, or after an error nothing.
+    """Store samples, summaries and streams of a living user; 404 for any other. All, or after an error nothing.
 
     The latest received value of a timestamp wins, in every column; the latest received version of a summary too.
     What can't be stored is refused by resource and reason and takes nothing else down. Counts are those of the
-    records as if they had come one after another, so created + changed + unchanged + refused is what was given.
+    records as if they had come one after another, so created + changed + unchanged + refused is what was given; those
+    of a stream are of its moments. A workout that samples or a stream name may be among the summaries.
     With `emit` the events `daily.data.<resource>.created` and `.updated` become true with the data.
 
-    Safe under concurrent writers: each series is locked first, in one order. Holds the user against erasure.
+    Safe under concurrent writers: the summaries are locked first, then the series, both in one order. Holds the user
+    against erasure. A small post of new samples is one statement beside the transaction's own.
     """
+    post = None if summaries or streams else live_post(series)
+    if post is not None:
+        result = _live_stored(team, user_id, post, emit=emit)
+        if result is not None:
+            return result
     with transaction.atomic():
-        user = user_hold(team, user_id)
-        ingestion = Ingestion(user.ingestion_start_on, user.ingestion_end_on, user.fallback_time_zone)
+        person = _person_hold(team, user_id)
+        ingestion = Ingestion(person.ingestion_start_on, person.ingestion_end_on, person.fallback_time_zone)
         refusals = Refusals()
-        samples = series_write(team, user_id, series, ingestion, refusals, changes=emit)
         summarised = summaries_write(team, user_id, summaries, ingestion, refusals)
+        named = {(batch.source.provider, batch.workout) for batch in series if batch.workout}
+        workouts = workouts_find(user_id, named | {(one.source.provider, one.workout) for one in streams})
+        incoming = samples_gather(series, workouts, ingestion, refusals) | streams_gather(streams, workouts, refusals)
+        written = series_write(team, user_id, incoming, changes=emit)
         if emit:
-            for change in samples.changes:
-                for event in series_events(user_id, change):
-                    _emit(team, user, event)
-            for event in summary_events(summarised):
-                _emit(team, user, event)
-        return _result({**samples.counts, **summarised.counts}, refusals)
+            events = [*_series_events(team, user_id, written), *summary_events(summarised)]
+            _emit(team, user_id, person.client_user_id, events)
+        return _result({**written.counts, **summarised.counts}, refusals)
+
+
+def _live_stored(team: TeamContext, user_id: UUID, post: LivePost, *, emit: bool) -> StoreResult | None:
+    """A small post of samples newer than what is stored; None where it has to be stored as any other."""
+    if emit and not connection.in_atomic_block:
+        with transaction.atomic():
+            return _live_stored(team, user_id, post, emit=emit)
+    client_user_id = tail_append(team, user_id, post)
+    if client_user_id is None:
+        return None
+    key, samples = post.key, post.samples
+    if emit:
+        change = SeriesChange(key.resource, key.source, samples, None, key.workout_id, is_new=False)
+        _emit(team, user_id, client_user_id, series_events(user_id, change))
+    return StoreResult(created={key.resource: len(samples)})
+
+
+def _series_events(team: TeamContext, user_id: UUID, written: Written) -> Iterable[HealthEvent]:
+    for change in written.changes:
+        if change.resource in SERIES_BY_SLUG:
+            yield from series_events(user_id, change)
+    for stream in _stream_changes(team, user_id, written.changes):
+        yield stream_event(user_id, stream)
+
+
+def _stream_changes(team: TeamContext, user_id: UUID, changes: Sequence[SeriesChange]) -> list[StreamChange]:
+    """The changes that are streams', each with its workout: one statement where there is one."""
+    streams = [change for change in changes if change.workout_id != NO_WORKOUT]
+    if not streams:
+        return []
+    found = Summary.objects.for_team(team).filter(user_id=user_id, id__in={change.workout_id for change in streams})
+    workouts = {row.id: replace(selectors.summary_row(row), external_id=row.external_id) for row in found.defer("raw")}
+    return [
+        StreamChange(change.resource, workouts[change.workout_id], change.source, created=change.is_new)
+        for change in streams
+    ]
+
+
+def tails_fold_due(*, limit: int) -> int:
+    """Fold the tails that have waited long enough, of at most `limit` series; how many series that were.
+
+    Safe to repeat, to run side by side and to be killed.
+    """
+    with system_scope(SystemScope.DELIVERY):
+        due = tails_due(limit=limit)
+    for one in due:
+        with team_scope(one.team):
+            tails_fold(one.team, one.user_id, one.series_id)
+    return len(due)
 
 
 def historical_announce(
@@ -58,27 +135,28 @@ def historical_announce(
 ) -> None:
     """Emit `historical.data.<resource>.created`, which carries no data, for each resource of a finished backfill."""
     with transaction.atomic():
-        user = user_hold(team, user_id)
-        for resource in resources:
-            _emit(team, user, historical_event(user_id, provider, resource, start, end))
+        person = _person_hold(team, user_id)
+        events = [historical_event(user_id, provider, resource, start, end) for resource in resources]
+        _emit(team, user_id, person.client_user_id, events)
 
 
 def user_hold(team: TeamContext, user_id: UUID) -> User:
     """A living user who can't be erased before the current transaction ends; 404 otherwise."""
-    parameters = {"user_id": user_id, "team_id": team.team_id, "environment": str(team.environment)}
-    if not rows_of(statements.USER_HOLD, parameters):
-        raise not_found()
+    _person_hold(team, user_id)
     return user_selectors.user_get(team, user_id)
 
 
-def _emit(team: TeamContext, user: User, event: HealthEvent) -> None:
-    event_emit(
-        team=team,
-        event_type=event.type,
-        data=event.data,
-        user_id=user.pk,
-        client_user_id=user.client_user_id,
-    )
+def _person_hold(team: TeamContext, user_id: UUID) -> _Person:
+    parameters = {"user_id": user_id, "team_id": team.team_id, "environment": str(team.environment)}
+    rows = rows_of(statements.USER_HOLD, parameters)
+    if not rows:
+        raise not_found()
+    return _Person(*rows[0])
+
+
+def _emit(team: TeamContext, user_id: UUID, client_user_id: str, events: Iterable[HealthEvent]) -> None:
+    for event in events:
+        event_emit(team=team, event_type=event.type, data=event.data, user_id=user_id, client_user_id=client_user_id)
 
 
 def _result(counts: Mapping[str, Counts], refusals: Refusals) -> StoreResult:

@@ -72,6 +72,8 @@ app.conf.update(
             ("webhooks_sweep", "webhooks.sweep", 5.0),
             ("webhooks_purge", "webhooks.purge", 3600.0),
             ("aggregation_jobs_sweep", "aggregation.jobs_sweep", 10.0),
+            ("aggregation_tails_fold", "aggregation.tails_fold", 60.0),
+            ("aggregation_pushes_purge", "aggregation.pushes_purge", 3600.0),
             ("links_pulls_sweep", "links.pulls_sweep", 30.0),
             ("links_tokens_purge", "links.tokens_purge", 3600.0),
         )

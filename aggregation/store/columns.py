@@ -1,18 +1,16 @@
 """Operations over columns of samples: joining, picking rows, comparing rows to the bit, and merging."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregation.codec import BlockColumns, ExtraColumn, LabelColumn
-from aggregation.records import SampleColumns
+from aggregation.codec import BlockColumns, ExtraColumn, LabelColumn, blocks_decode
+from aggregation.records import FieldColumn, SampleColumns
 
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-
-_NO_LABELS = LabelColumn(np.zeros(0, np.int32), ())
 
 
 def labels_of(texts: Sequence[str | None] | None) -> LabelColumn | None:
@@ -32,16 +30,30 @@ def label_texts(labels: LabelColumn | None, size: int) -> list[str | None]:
     return [names[code] for code in labels.codes.tolist()]
 
 
-def block_of(samples: SampleColumns, *, interval: bool) -> BlockColumns:
-    """Samples on their way in as a block. An interval without an end is as long as an instant."""
+def block_of(samples: SampleColumns, *, interval: bool, fields: Collection[str] | None = None) -> BlockColumns:
+    """Samples on their way in as a block. An interval without an end is as long as an instant.
+
+    `fields` are the resource's own; others are left out. A column in which no sample has anything is left out too.
+    """
     end_us = samples.end_us if samples.end_us is not None else samples.start_us
+    value = None if samples.value is None else np.asarray(samples.value, np.float64)
+    extra = {name: _extra_of(column) for name, column in samples.fields.items() if fields is None or name in fields}
     return BlockColumns(
         start_us=np.asarray(samples.start_us, np.int64),
         offset_seconds=np.asarray(samples.offset_seconds, np.int32),
-        value=np.asarray(samples.value, np.float64),
+        value=None if value is None or np.isnan(value).all() else value,
         end_us=np.asarray(end_us, np.int64) if interval else None,
         type=labels_of(samples.type),
+        extra={name: column for name, column in extra.items() if column is not None},
     )
+
+
+def _extra_of(column: FieldColumn) -> ExtraColumn | None:
+    if not isinstance(column, np.ndarray):
+        return labels_of(column)
+    absent = np.isnan(column)
+    # One NaN for all, since columns are compared by their bits.
+    return None if absent.all() else np.where(absent, np.nan, column)
 
 
 def block_take(block: BlockColumns, rows: Rows | slice | Mask) -> BlockColumns:
@@ -76,53 +88,22 @@ def _extra_take(column: ExtraColumn, rows: Rows | slice | Mask) -> ExtraColumn:
 
 def block_join(blocks: Sequence[BlockColumns]) -> BlockColumns:
     """The samples of all blocks, one below the other. A column that only some have is empty for the others."""
-    if len(blocks) == 1:
-        return blocks[0]
-    sizes = [len(block) for block in blocks]
-    names = dict.fromkeys(name for block in blocks for name in block.extra)
-    has_end = any(block.end_us is not None for block in blocks)
-    return BlockColumns(
-        start_us=np.concatenate([block.start_us for block in blocks]),
-        offset_seconds=np.concatenate([block.offset_seconds for block in blocks]),
-        value=_floats_join([block.value for block in blocks], sizes),
-        end_us=np.concatenate([block.start_us if block.end_us is None else block.end_us for block in blocks])
-        if has_end
-        else None,
-        type=_labels_join([block.type for block in blocks], sizes),
-        unit=_labels_join([block.unit for block in blocks], sizes),
-        extra={name: _extra_join([block.extra.get(name) for block in blocks], sizes) for name in names},
-    )
+    return blocks[0] if len(blocks) == 1 else blocks_decode(blocks)
 
 
-def _floats_join(columns: Sequence[NDArray[np.float64] | None], sizes: Sequence[int]) -> NDArray[np.float64] | None:
-    if all(column is None for column in columns):
-        return None
-    return np.concatenate(
-        [np.full(size, np.nan) if column is None else column for column, size in zip(columns, sizes, strict=True)]
-    )
+def block_layer(blocks: Sequence[BlockColumns]) -> BlockColumns:
+    """All samples in order of time; of equal timestamps that of the later block stands, in every column."""
+    joined = block_join(blocks)
+    if is_ascending(joined):
+        return joined
+    order = np.argsort(joined.start_us, kind="stable")
+    times = joined.start_us[order]
+    return block_take(joined, order[np.append(times[1:] != times[:-1], True)])
 
 
-def _labels_join(columns: Sequence[LabelColumn | None], sizes: Sequence[int]) -> LabelColumn | None:
-    if all(column is None for column in columns):
-        return None
-    codes: dict[str, int] = {}
-    pieces = []
-    for column, size in zip(columns, sizes, strict=True):
-        if column is None:
-            pieces.append(np.full(size, -1, np.int32))
-            continue
-        ours = [codes.setdefault(name, len(codes)) for name in column.names]
-        pieces.append(np.array([*ours, -1], np.int32)[column.codes])
-    return LabelColumn(np.concatenate(pieces), tuple(codes))
-
-
-def _extra_join(columns: Sequence[ExtraColumn | None], sizes: Sequence[int]) -> ExtraColumn:
-    labels = [column for column in columns if isinstance(column, LabelColumn)]
-    if labels:
-        texts = [column if isinstance(column, LabelColumn) else None for column in columns]
-        return _labels_join(texts, sizes) or _NO_LABELS
-    joined = _floats_join([None if isinstance(column, LabelColumn) else column for column in columns], sizes)
-    return joined if joined is not None else np.zeros(0)
+def is_ascending(block: BlockColumns) -> bool:
+    """Whether each sample begins after the one before it."""
+    return bool((block.start_us[1:] > block.start_us[:-1]).all())
 
 
 def rows_equal(block: BlockColumns, left: Rows, right: Rows) -> Mask:

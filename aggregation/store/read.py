@@ -1,15 +1,19 @@
 """Reading samples: blocks by range of time, decoded into columns."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
 from uuid import UUID
 
 import numpy as np
 
-from aggregation.codec import BlockColumns, block_decode
+from aggregation.codec import BlockColumns, block_decode, blocks_decode
+from aggregation.constants import NO_WORKOUT
 from aggregation.records import DataSource
 from aggregation.store import statements
-from aggregation.store.columns import block_join
+from aggregation.store.columns import block_layer
 from aggregation.store.days import SECOND_US
 from aggregation.store.statements import rows_of
 from healthsvc.kernel.principal import TeamContext
@@ -37,8 +41,13 @@ class Span:
     last_bucket: int
 
 
-def series_of(team: TeamContext, user_id: UUID, resource: str, provider: str = "") -> list[SeriesRow]:
-    """The user's series of a resource, of one provider where one is named, in a fixed order."""
+def series_of(
+    team: TeamContext, user_id: UUID, resource: str, provider: str = "", workout_id: UUID = NO_WORKOUT
+) -> list[SeriesRow]:
+    """The user's series of a resource, of one provider where one is named, in a fixed order.
+
+    Streams belong to a workout: `workout_id` is its summary's id.
+    """
     rows = rows_of(
         statements.SERIES_OF_USER,
         {
@@ -47,6 +56,7 @@ def series_of(team: TeamContext, user_id: UUID, resource: str, provider: str = "
             "environment": str(team.environment),
             "resource": resource,
             "provider": provider,
+            "workout_id": workout_id,
         },
     )
     return [
@@ -56,7 +66,10 @@ def series_of(team: TeamContext, user_id: UUID, resource: str, provider: str = "
 
 
 def block_sizes(user_id: UUID, spans: Sequence[Span], *, limit: int) -> list[tuple[int, int, int]]:
-    """(series_id, bucket, number of samples) of the first `limit` blocks in the spans, by series and time."""
+    """(series_id, bucket, number of samples) of the first `limit` blocks in the spans, by series and time.
+
+    Samples that were sent again and wait in the tail are counted twice: never fewer than there are.
+    """
     if not spans:
         return []
     found = rows_of(statements.BLOCK_SIZES, {**_parameters(user_id, spans), "limit": limit})
@@ -64,7 +77,7 @@ def block_sizes(user_id: UUID, spans: Sequence[Span], *, limit: int) -> list[tup
 
 
 def samples_count(user_id: UUID, spans: Sequence[Span]) -> int:
-    """How many samples the blocks of the spans hold."""
+    """How many samples the blocks of the spans hold, those counted twice that were sent again and wait in the tail."""
     if not spans:
         return 0
     ((total,),) = rows_of(statements.BLOCKS_TOTAL, _parameters(user_id, spans))
@@ -75,10 +88,18 @@ def samples_of(user_id: UUID, spans: Sequence[Span]) -> dict[int, BlockColumns]:
     """The samples of the spans by series_id, in order of time; a series without any is missing."""
     if not spans:
         return {}
-    blocks: dict[int, list[BlockColumns]] = {}
-    for series_id, _bucket, data in rows_of(statements.BLOCKS_BETWEEN, _parameters(user_id, spans)):
-        blocks.setdefault(series_id, []).append(block_decode(data))
-    return {series_id: block_join(listed) for series_id, listed in blocks.items()}
+    rows = rows_of(statements.BLOCKS_BETWEEN, _parameters(user_id, spans))
+    rows.sort(key=itemgetter(0, 1, 2))
+    return {series_id: blocks_decode(_layered(found)) for series_id, found in groupby(rows, key=itemgetter(0))}
+
+
+def _layered(rows: Iterable[tuple[Any, ...]]) -> list[bytes | BlockColumns]:
+    """The blocks of a series in order, those that have a tail with it laid over them."""
+    layers: list[bytes | BlockColumns] = []
+    for _bucket, found in groupby(rows, key=itemgetter(1)):
+        datas = [row[3] for row in found]
+        layers.append(datas[0] if len(datas) == 1 else block_layer([block_decode(data) for data in datas]))
+    return layers
 
 
 def _parameters(user_id: UUID, spans: Sequence[Span]) -> dict[str, object]:

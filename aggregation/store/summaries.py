@@ -1,21 +1,25 @@
 """Writing summaries: each checked against its resource's record, then laid over what its source sent before."""
 
-import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
-from typing import Final, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import TypeAlias
 from uuid import UUID
 
 import orjson
 
-from aggregation.catalogue import SUMMARY_BY_SLUG, FieldKind, FieldSpec, SummarySpec
-from aggregation.constants import OFFSET_MAXIMUM_SECONDS, SOURCE_TEXT_MAXIMUM_CHARACTERS
+from aggregation.catalogue import SUMMARY_BY_SLUG, ParentSpec
 from aggregation.records import DataSource, SummaryRecord
-from aggregation.sports import SPORT_BY_SLUG
-from aggregation.store import checking, statements
-from aggregation.store.checking import Ingestion, Refusals, text_good
+from aggregation.store import statements
+from aggregation.store.checking import (
+    SUMMARIES_BATCH,
+    UNKNOWN_PARENT,
+    CheckedSummary,
+    Ingestion,
+    Refusals,
+    summary_checked,
+)
 from aggregation.store.columns import Counts
 from aggregation.store.statements import rows_of
 from healthsvc.kernel import clock
@@ -24,9 +28,8 @@ from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.typing import JSONObject, JSONValue
 
 _Identity: TypeAlias = tuple[str, str, str]
-_Version: TypeAlias = tuple[SummaryRecord, JSONObject]
-#: Longer texts (titles, polylines) are no titles and no polylines.
-_TEXT_MAXIMUM_CHARACTERS: Final = 200_000
+#: A round of versions: each summary once, in the order of all writers' locks.
+_Round: TypeAlias = Mapping[_Identity, CheckedSummary]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,11 @@ class SummaryRow:
     payload: JSONObject
     created_at: datetime
     updated_at: datetime
+    external_id: str = ""
+    starts_at: datetime | None = None
+    ends_at: datetime | None = None
+    timezone_offset_seconds: int | None = None
+    raw: Mapping[str, JSONValue] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,60 +69,151 @@ def summaries_write(
 ) -> SummariesWritten:
     """Store summaries in the current transaction, which must hold the user.
 
-    Costs one statement; one more for each further version of the same summary among the records.
+    Summaries that are part of others come after them. Costs one statement; one more for each further version of the
+    same summary among the records, two more where there are parts, and one where only sources' own forms changed.
     """
     written = SummariesWritten({}, {}, {})
-    for versions in _rounds(records, ingestion, refusals):
+    checked: list[tuple[int, CheckedSummary]] = []
+    for place, record in enumerate(records):
+        found = summary_checked(record, ingestion)
+        if isinstance(found, str):
+            refusals.add_rows(record.resource, found, [place], SUMMARIES_BATCH)
+        else:
+            checked.append((place, found))
+    wholes = [one for _, one in checked if _parent_of(one) is None]
+    for versions in _rounds(wholes):
+        _write_round(team, user_id, versions, written)
+    parts = [(place, one) for place, one in checked if _parent_of(one) is not None]
+    for versions in _rounds(_with_parents(team, user_id, parts, refusals)):
         _write_round(team, user_id, versions, written)
     return written
 
 
-def _rounds(
-    records: Sequence[SummaryRecord], ingestion: Ingestion, refusals: Refusals
-) -> list[dict[_Identity, _Version]]:
-    """The records that can be stored, each summary once a round, in the order of all writers' locks."""
-    rounds: list[dict[_Identity, _Version]] = []
-    seen: Counter[_Identity] = Counter()
-    for record in records:
-        payload = _checked(record, ingestion)
-        if isinstance(payload, str):
-            refusals.add(record.resource, payload)
+def _parent_of(checked: CheckedSummary) -> ParentSpec | None:
+    return SUMMARY_BY_SLUG[checked.record.resource].parent
+
+
+def _with_parents(
+    team: TeamContext, user_id: UUID, parts: Sequence[tuple[int, CheckedSummary]], refusals: Refusals
+) -> list[CheckedSummary]:
+    """The parts whose parents are stored, with the parents' ids; one statement. The others are refused."""
+    if not parts:
+        return []
+    known_ids, by_name = _parents(team, user_id, [one for _, one in parts])
+    found: list[CheckedSummary] = []
+    for place, one in parts:
+        parent = _parent_of(one)
+        if parent is None:
             continue
-        identity = (record.resource, record.source.provider, record.external_id)
+        named = str(one.payload[parent.id_field])
+        if one.parent_external_id:
+            named = by_name.get((parent.resource, one.record.source.provider, one.parent_external_id), "")
+        if (parent.resource, named) not in known_ids:
+            refusals.add_rows(one.record.resource, UNKNOWN_PARENT, [place], SUMMARIES_BATCH)
+            continue
+        found.append(replace(one, payload={**one.payload, parent.id_field: named}))
+    return found
+
+
+def _parents(
+    team: TeamContext, user_id: UUID, parts: Sequence[CheckedSummary]
+) -> tuple[set[tuple[str, str]], dict[_Identity, str]]:
+    """Those of the named parents that are stored: (resource, id), and the ids by what providers call them."""
+    wanted = [(parent, one) for one in parts if (parent := _parent_of(one)) is not None]
+    rows = rows_of(
+        statements.SUMMARY_PARENTS,
+        {
+            "user_id": user_id,
+            "team_id": team.team_id,
+            "environment": str(team.environment),
+            "resources": [parent.resource for parent, _ in wanted],
+            "providers": [one.record.source.provider for _, one in wanted],
+            "external_ids": [one.parent_external_id for _, one in wanted],
+            "ids": [_id_of(one.payload[parent.id_field]) for parent, one in wanted],
+        },
+    )
+    known = {(resource, str(summary_id)) for resource, _, _, summary_id in rows}
+    return known, {(resource, provider, called): str(summary_id) for resource, provider, called, summary_id in rows}
+
+
+def _id_of(value: JSONValue) -> UUID | None:
+    return UUID(value) if isinstance(value, str) and value else None
+
+
+def _rounds(summaries: Iterable[CheckedSummary]) -> list[_Round]:
+    """The summaries, each once a round, in the order of all writers' locks."""
+    rounds: list[dict[_Identity, CheckedSummary]] = []
+    seen: Counter[_Identity] = Counter()
+    for one in summaries:
+        identity = (one.record.resource, one.record.source.provider, one.record.external_id)
         if seen[identity] == len(rounds):
             rounds.append({})
-        rounds[seen[identity]][identity] = (record, payload)
+        rounds[seen[identity]][identity] = one
         seen[identity] += 1
     return [dict(sorted(versions.items(), key=lambda item: item[0])) for versions in rounds]
 
 
-def _write_round(
-    team: TeamContext, user_id: UUID, versions: Mapping[_Identity, _Version], written: SummariesWritten
-) -> None:
+def _write_round(team: TeamContext, user_id: UUID, versions: _Round, written: SummariesWritten) -> None:
     proposed = {identity: uuid_ordered() for identity in versions}
     rows = rows_of(statements.SUMMARIES_WRITE, _parameters(team, user_id, versions, proposed))
     stored = {(resource, provider, external_id): rest for resource, provider, external_id, *rest in rows}
-    for identity, (record, payload) in versions.items():
+    _raws_write(team, user_id, {identity: one for identity, one in versions.items() if identity not in stored})
+    for identity, one in versions.items():
         if identity not in stored:
             written.count(identity[0], Counts(unchanged=1))
             continue
         summary_id, created_at, updated_at = stored[identity]
-        row = SummaryRow(
-            summary_id, user_id, record.resource, record.source, record.calendar_date, payload, created_at, updated_at
-        )
+        row = _row(user_id, summary_id, one, created_at, updated_at)
         new = summary_id == proposed[identity]
         written.count(identity[0], Counts(created=int(new), changed=int(not new)))
         # What an earlier round made is still new to whoever hears of it.
         (written.created if new or identity in written.created else written.changed)[identity] = row
 
 
+def _raws_write(team: TeamContext, user_id: UUID, unchanged: _Round) -> None:
+    """Keep the newest of the sources' own forms where nothing that is made of them changed; that is no event."""
+    given = {identity: one.raw for identity, one in unchanged.items() if one.raw is not None}
+    if not given:
+        return
+    rows_of(
+        statements.SUMMARY_RAWS_WRITE,
+        {
+            "user_id": user_id,
+            "team_id": team.team_id,
+            "environment": str(team.environment),
+            "resources": [resource for resource, _, _ in given],
+            "providers": [provider for _, provider, _ in given],
+            "external_ids": [external_id for _, _, external_id in given],
+            "raws": [raw.decode() for raw in given.values()],
+        },
+    )
+
+
+def _row(
+    user_id: UUID, summary_id: UUID, one: CheckedSummary, created_at: datetime, updated_at: datetime
+) -> SummaryRow:
+    record = one.record
+    return SummaryRow(
+        id=summary_id,
+        user_id=user_id,
+        resource=record.resource,
+        source=record.source,
+        calendar_date=record.calendar_date,
+        payload=one.payload,
+        created_at=created_at,
+        updated_at=updated_at,
+        external_id=record.external_id,
+        starts_at=record.starts_at,
+        ends_at=record.ends_at,
+        timezone_offset_seconds=record.timezone_offset_seconds,
+        raw=record.raw,
+    )
+
+
 def _parameters(
-    team: TeamContext,
-    user_id: UUID,
-    versions: Mapping[_Identity, _Version],
-    proposed: Mapping[_Identity, UUID],
+    team: TeamContext, user_id: UUID, versions: _Round, proposed: Mapping[_Identity, UUID]
 ) -> dict[str, object]:
-    records = [record for record, _ in versions.values()]
+    records = [one.record for one in versions.values()]
     return {
         "user_id": user_id,
         "team_id": team.team_id,
@@ -131,142 +230,6 @@ def _parameters(
         "starts": [record.starts_at for record in records],
         "ends": [record.ends_at for record in records],
         "offsets": [record.timezone_offset_seconds for record in records],
-        "payloads": [orjson.dumps(payload).decode() for _, payload in versions.values()],
+        "payloads": [orjson.dumps(one.payload).decode() for one in versions.values()],
+        "raws": [None if one.raw is None else one.raw.decode() for one in versions.values()],
     }
-
-
-def _checked(record: SummaryRecord, ingestion: Ingestion) -> JSONObject | str:
-    """The fields to store, or why the record is refused."""
-    spec = SUMMARY_BY_SLUG.get(record.resource)
-    if spec is None:
-        return checking.UNKNOWN_RESOURCE
-    if not checking.source_good(record.source):
-        return checking.BAD_SOURCE
-    identity_good = 0 < len(record.external_id) <= SOURCE_TEXT_MAXIMUM_CHARACTERS and text_good(record.external_id)
-    if not identity_good:
-        return checking.BAD_VALUE
-    offset = record.timezone_offset_seconds
-    if offset is not None and abs(offset) > OFFSET_MAXIMUM_SECONDS:
-        return checking.BAD_OFFSET
-    problem = _times_problem(spec, record)
-    if problem is not None:
-        return problem
-    if not ingestion.keeps_day(record.calendar_date):
-        return checking.OUTSIDE_INGESTION_BOUNDS
-    return _fields_checked(spec, record)
-
-
-def _times_problem(spec: SummarySpec, record: SummaryRecord) -> str | None:
-    if not 1900 <= record.calendar_date.year < 2200:
-        return checking.BAD_DATE
-    starts_at, ends_at = record.starts_at, record.ends_at
-    if spec.starts_field and (starts_at is None or ends_at is None):
-        return checking.BAD_DATE
-    if any(moment is not None and moment.tzinfo is None for moment in (starts_at, ends_at)):
-        return checking.BAD_DATE
-    if starts_at is not None and ends_at is not None and ends_at < starts_at:
-        return checking.END_BEFORE_START
-    return None
-
-
-def _fields_checked(spec: SummarySpec, record: SummaryRecord) -> JSONObject | str:
-    """The fields that were given, or why the record is refused. Times and offset are the record's own."""
-    given: dict[str, JSONValue] = dict(record.fields)
-    if spec.starts_field and record.starts_at and record.ends_at:
-        given[spec.starts_field] = clock.utc_text(record.starts_at)
-        given[spec.ends_field] = clock.utc_text(record.ends_at)
-    names = {field.name for field in spec.fields}
-    if "timezone_offset" in names:
-        given["timezone_offset"] = record.timezone_offset_seconds
-    if not names.issuperset(given):
-        return checking.UNKNOWN_FIELD
-    payload: JSONObject = {}
-    for field in spec.fields:
-        value = given.get(field.name)
-        if value is None:
-            if field.required:
-                return checking.MISSING_FIELD
-            continue
-        taken = _value_checked(field, value)
-        if isinstance(taken, _Refused):
-            return taken.reason
-        payload[field.name] = taken
-    return payload
-
-
-@dataclass(frozen=True, slots=True)
-class _Refused:
-    reason: str
-
-
-_BAD: Final = _Refused(checking.BAD_VALUE)
-_RANGE: Final = _Refused(checking.OUT_OF_RANGE)
-
-
-def _value_checked(field: FieldSpec, value: JSONValue) -> JSONValue | _Refused:
-    match field.kind:
-        case FieldKind.NUMBER | FieldKind.WHOLE:
-            return _number_checked(field, value)
-        case FieldKind.FLAG:
-            return value if isinstance(value, bool) else _BAD
-        case FieldKind.WHOLES:
-            return _wholes_checked(field, value)
-        case FieldKind.OBJECT:
-            return _object_checked(field, value)
-        case _:
-            return _text_checked(field, value)
-
-
-def _number_checked(field: FieldSpec, value: JSONValue) -> JSONValue | _Refused:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return _BAD
-    if not field.lowest <= value <= field.highest:
-        return _RANGE
-    if field.kind is FieldKind.NUMBER:
-        return float(value)
-    return int(value) if value == int(value) else _BAD
-
-
-def _wholes_checked(field: FieldSpec, value: JSONValue) -> JSONValue | _Refused:
-    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) > 24:
-        return _BAD
-    one = FieldSpec(field.name, FieldKind.WHOLE, field.meaning, lowest=field.lowest, highest=field.highest)
-    taken = [_number_checked(one, item) for item in value]
-    refused = next((item for item in taken if isinstance(item, _Refused)), None)
-    return refused or [item for item in taken if not isinstance(item, _Refused)]
-
-
-def _object_checked(field: FieldSpec, value: JSONValue) -> JSONValue | _Refused:
-    if not isinstance(value, Mapping):
-        return _BAD
-    members = {member.name: member for member in field.members}
-    if not set(members).issuperset(value):
-        return _Refused(checking.UNKNOWN_FIELD)
-    taken: JSONObject = {}
-    for name, member in members.items():
-        item = value.get(name)
-        checked = None if item is None else _value_checked(member, item)
-        if isinstance(checked, _Refused):
-            return checked
-        taken[name] = checked
-    return taken
-
-
-def _text_checked(field: FieldSpec, value: JSONValue) -> JSONValue | _Refused:
-    if not isinstance(value, str) or len(value) > _TEXT_MAXIMUM_CHARACTERS or not text_good(value):
-        return _BAD
-    if field.choices and value not in field.choices:
-        return _BAD
-    if field.kind is FieldKind.SPORT:
-        return value if value in SPORT_BY_SLUG else _BAD
-    if field.kind is FieldKind.INSTANT:
-        return _instant_checked(value)
-    return value
-
-
-def _instant_checked(text: str) -> JSONValue | _Refused:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return _BAD
-    return clock.utc_text(moment.astimezone(UTC)) if moment.tzinfo else _BAD

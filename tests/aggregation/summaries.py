@@ -57,3 +57,29 @@ def run(external_id: str = "run-1", *, on: date = date(2026, 3, 2), **fields: JS
 def changed(record: SummaryRecord, **values: Any) -> SummaryRecord:
     """The same with other values."""
     return replace(record, **values)
+
+
+def cycle(external_id: str = "cycle-1", *, on: date = date(2026, 3, 2), **fields: JSONValue) -> SummaryRecord:
+    """The stages of the night that `night` makes."""
+    values: Mapping[str, JSONValue] = {
+        "sleep_external_id": "night-1",
+        "stage_start_offset_second": [0, 600, 7_200],
+        "stage_end_offset_second": [600, 7_200, 28_800],
+        "stage_type": [4, 2, 1],
+        **fields,
+    }
+    return replace(night(external_id, on=on), resource="sleep_cycle", fields=values)
+
+
+def of_resource(resource: str, /, **fields: JSONValue) -> SummaryRecord:
+    """Any summary: an hour in the morning of a day."""
+    return SummaryRecord(
+        resource,
+        RING,
+        "one",
+        date(2026, 3, 2),
+        datetime(2026, 3, 2, 8, tzinfo=UTC),
+        datetime(2026, 3, 2, 9, tzinfo=UTC),
+        None,
+        fields,
+    )

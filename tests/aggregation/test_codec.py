@@ -18,6 +18,7 @@ from aggregation.codec import (
     block_decode,
     block_encode,
     block_header,
+    blocks_decode,
 )
 from aggregation.records import OFFSET_UNKNOWN
 
@@ -102,6 +103,81 @@ def assert_same(left: BlockColumns, right: BlockColumns) -> None:
 @given(blocks(), st.sampled_from(Compressor))
 def test_what_is_encoded_comes_back_to_the_bit(block: BlockColumns, compressor: Compressor) -> None:
     assert_same(block_decode(block_encode(block, compressor)), block)
+
+
+def texts(labels: LabelColumn | None, size: int) -> list[str | None]:
+    return [None] * size if labels is None else [None if code < 0 else labels.names[code] for code in labels.codes]
+
+
+@pytest.mark.slow
+@given(st.lists(st.tuples(blocks(), st.sampled_from([*Compressor, None])), max_size=6))
+def test_blocks_that_are_decoded_together_lie_one_below_the_other(
+    parts: list[tuple[BlockColumns, Compressor | None]],
+) -> None:
+    """Whether they are packed (by whatever) or decoded already; what only some have is empty for the others."""
+    listed = [block for block, _ in parts]
+    together = blocks_decode([block if packer is None else block_encode(block, packer) for block, packer in parts])
+    sizes = [len(block) for block in listed]
+    assert together.start_us.tolist() == [at for block in listed for at in block.start_us.tolist()]
+    assert together.offset_seconds.tolist() == [offset for block in listed for offset in block.offset_seconds.tolist()]
+    empty = np.zeros(0)
+    values = [np.full(len(block), np.nan) if block.value is None else block.value for block in listed]
+    if together.value is not None:
+        assert_same_bits(together.value, np.concatenate([*values, empty]))
+    assert (together.value is None) == all(block.value is None for block in listed)
+    ends = [block.start_us if block.end_us is None else block.end_us for block in listed]
+    if together.end_us is not None:
+        assert together.end_us.tolist() == [at for end in ends for at in end.tolist()]
+    assert (together.end_us is None) == all(block.end_us is None for block in listed)
+    for name in ("type", "unit"):
+        expected = [text for block in listed for text in texts(getattr(block, name), len(block))]
+        assert texts(getattr(together, name), sum(sizes)) == expected
+    assert set(together.extra) == {name for block in listed for name in block.extra}
+    if together.extra:
+        sensors, systolic = together.extra["sensor"], together.extra["systolic"]
+        assert isinstance(sensors, LabelColumn)
+        assert not isinstance(systolic, LabelColumn)
+        pieces = [block.extra.get("systolic", np.full(len(block), np.nan)) for block in listed]
+        assert_same_bits(systolic, np.concatenate([piece for piece in pieces if not isinstance(piece, LabelColumn)]))
+        named = [block.extra.get("sensor") for block in listed]
+        assert texts(sensors, sum(sizes)) == [
+            text
+            for block, labels in zip(listed, named, strict=True)
+            for text in texts(labels if isinstance(labels, LabelColumn) else None, len(block))
+        ]
+
+
+def test_of_many_blocks_a_damaged_one_is_told() -> None:
+    good = block_encode(day_of_minutes())
+    for changed in (good[:-1] + bytes((good[-1] ^ 1,)), good[:8] + bytes((good[8] ^ 1,)) + good[9:], good[:-3]):
+        with pytest.raises(BlockDamagedError):
+            blocks_decode([good] * 70 + [changed] + [good] * 3)
+
+
+@pytest.mark.slow
+@given(blocks(), st.sampled_from(Compressor), st.data())
+def test_whatever_is_changed_in_a_block_is_told_as_damage_or_not_at_all(
+    block: BlockColumns, compressor: Compressor, data: st.DataObject
+) -> None:
+    """Never by another error. The checksum covers all but the header, whose number of samples the row repeats."""
+    good = block_encode(block, compressor)
+    place = data.draw(st.integers(0, len(good) - 1))
+    bad = good[:place] + bytes((good[place] ^ data.draw(st.integers(1, 255)),)) + good[place + 1 :]
+    # A number of samples that no machine has the memory for is not what this is about.
+    if block_header_samples(bad) > 1_000_000:
+        return
+    try:
+        block_decode(bad)
+    except BlockDamagedError:
+        return
+    assert place < HEADER_BYTES
+
+
+HEADER_BYTES = 16
+
+
+def block_header_samples(data: bytes) -> int:
+    return int.from_bytes(data[4:8], "little")
 
 
 def day_of_minutes(*, decimals: int = 0, jitter: bool = False) -> BlockColumns:

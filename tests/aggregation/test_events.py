@@ -1,26 +1,36 @@
 """The events of health data tell what happened, in the transaction in which it happened."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
+from uuid import UUID
 
+import numpy as np
 import orjson
 import pytest
 from django.db import transaction
 
 from aggregation import events
+from aggregation.catalogue import SERIES, SUMMARIES, SampleField, SampleFieldKind, SeriesSpec, SummarySpec
 from aggregation.constants import EVENT_SAMPLES_MAXIMUM, SOURCE_IDS
 from aggregation.models import Block, Summary
+from aggregation.records import DataSource, FieldColumn, SampleColumns, SeriesBatch, SummaryRecord
 from aggregation.registry import provider_name
+from aggregation.serializers import sample_shape, summary_shape
 from aggregation.services import health_data_store, historical_announce
+from aggregation.shapes import device_uuid, source_json
+from aggregation.store.streams import StreamChange
+from aggregation.store.summaries import SummaryRow
 from tests import factories
 from tests.aggregation.samples import PHONE, WATCH, batch, heartrates, us
-from tests.aggregation.summaries import night
+from tests.aggregation.summaries import RING, night
 from users.models import User
 from webhooks.models import Event
 from webhooks.registry import event_types
 
 BASE_US = us(2026, 3, 1)
+AT = datetime(2026, 3, 1, 8, tzinfo=UTC)
+USER_ID = UUID("01934c7e-2b1d-7d04-8a7e-51d2f9b7c6aa")
 
 
 @pytest.fixture
@@ -38,7 +48,7 @@ def test_new_and_changed_samples_have_events_of_their_own(in_team: factories.Ten
         health_data_store(team=in_team.context, user_id=user.id, series=[heartrates(values, offset_seconds=3_600)])
     ours = provider_name("oura")
     source = {
-        "provider": "oura", "type": "watch", "app_id": None, "device_id": None,
+        "provider": "oura", "type": "watch", "app_id": None, "device_id": None, "workout_id": None, "sport": None,
         "name": ours.name, "slug": "oura", "logo": ours.logo,
     }  # fmt: skip
 
@@ -146,9 +156,115 @@ def test_a_backfill_is_announced_once_a_resource_without_data(in_team: factories
 
 def test_every_event_of_the_catalogue_is_registered_with_a_sample() -> None:
     ours = {one.name for one in events.event_types()}
-    assert len(ours) == 18
-    assert {name for name in event_types() if name.startswith(("daily.data.", "historical.data."))} == ours
+    assert len(ours) == 182
+    family = ("daily.data.", "historical.data.", "provider.device.")
+    assert {name for name in event_types() if name.startswith(family)} == ours
     assert {type(event_types()[name].sample) for name in ours} == {dict}
+    assert not any("hypnogram" in name or ".data.device." in name for name in ours)
+
+
+@pytest.mark.parametrize("spec", [spec for spec in SERIES if not spec.is_older], ids=lambda spec: spec.slug)
+def test_the_sample_of_a_timeseries_event_is_one_that_would_be_stored(
+    in_team: factories.Tenant, user: User, spec: SeriesSpec
+) -> None:
+    data: Any = event_types()[f"daily.data.{spec.slug}.created"].sample
+    shown = sample_shape(spec)
+    assert set(data["data"][0]) == set(shown().fields)
+    columns = SampleColumns(
+        start_us=np.array([BASE_US]),
+        end_us=np.array([BASE_US + 1]) if spec.is_interval else None,
+        value=np.array([data["data"][0]["value"]]) if spec.has_value else None,
+        offset_seconds=np.array([3_600], np.int32),
+        type=[data["data"][0]["type"]],
+        fields={field.name: column_of(field, data["data"][0]) for field in spec.fields},
+    )
+    series = [SeriesBatch(spec.slug, DataSource("manual", "app"), columns)]
+    health_data_store(team=in_team.context, user_id=user.id, series=series)
+    (event,) = emitted()
+    assert event["event_type"] == f"daily.data.{spec.slug}.created"
+    (sample,) = event["data"]["data"]
+    expected = {**data["data"][0], "timestamp": "2026-03-01T00:00:00+00:00", "timezone_offset": 3_600}
+    if spec.is_interval:
+        expected |= {"start": "2026-03-01T00:00:00+00:00", "end": "2026-03-01T00:00:00.000001+00:00"}
+    assert sample == expected
+
+
+def column_of(field: SampleField, sample: dict[str, Any]) -> FieldColumn:
+    value = sample["value" if field.is_text_value else field.name]
+    if field.kind is SampleFieldKind.NUMBER:
+        return np.array([value], np.float64)
+    return [",".join(value) if isinstance(value, list) else value]
+
+
+SHOWN = [spec for spec in SUMMARIES if not spec.raw_only]
+
+
+@pytest.mark.parametrize("spec", SHOWN, ids=lambda spec: spec.slug)
+def test_the_sample_of_a_summary_event_is_one_that_would_be_stored(
+    in_team: factories.Tenant, user: User, spec: SummarySpec
+) -> None:
+    data: Any = event_types()[f"daily.data.{spec.slug}.created"].sample
+    assert set(data) == set(summary_shape(spec)().fields)
+    fields = {field.name: data[field.name] for field in spec.fields}
+    for name in (spec.starts_field, spec.ends_field, "timezone_offset"):
+        fields.pop(name, None)
+    if "sport" in fields:
+        fields["sport"] = data["sport"]["slug"]
+    summaries = []
+    if spec.parent is not None:
+        summaries = [night()]
+        fields = {**fields, spec.parent.id_field: None, spec.parent.external_id_field: "night-1"}
+    at = datetime(2026, 3, 1, 8, tzinfo=UTC)
+    summaries.append(SummaryRecord(spec.slug, RING, "one", at.date(), at, at, None, fields))
+    assert health_data_store(team=in_team.context, user_id=user.id, summaries=summaries).refused == ()
+    event = list(emitted())[-1]
+    assert event["event_type"] == f"daily.data.{spec.slug}.created"
+    own = {"id", "user_id", "created_at", "updated_at", "provider_id", "sleep_id", "source", "source_device_id"}
+    differing = {name for name, value in event["data"].items() if value != data[name]}
+    assert differing <= own
+
+
+def test_a_device_has_events_of_its_own(in_team: factories.Tenant, user: User) -> None:
+    source = DataSource("oura", "ring", device_id="ring-7")
+    at = datetime(2026, 3, 1, 8, tzinfo=UTC)
+    for version in ("1.0", "1.1"):
+        fields = {"device_model": "Gen 4", "device_version": version}
+        device = SummaryRecord("device", source, "ring-7", at.date(), None, None, None, fields)
+        health_data_store(team=in_team.context, user_id=user.id, summaries=[device])
+    assert [(one["event_type"], one["data"]) for one in emitted()] == [
+        (
+            f"provider.device.{name}",
+            {
+                "id": str(device_uuid(user.id, "oura", "ring-7")),
+                "user_id": str(user.id),
+                "provider": "oura",
+                "source_type": "ring",
+                "app_id": None,
+                "device_id": "ring-7",
+                "device_manufacturer": None,
+                "device_model": "Gen 4",
+                "device_version": version,
+            },
+        )
+        for name, version in (("created", "1.0"), ("updated", "1.1"))
+    ]
+
+
+def test_the_event_of_a_stream_carries_no_samples(in_team: factories.Tenant, user: User) -> None:
+    workout = SummaryRow(
+        USER_ID, user.id, "workouts", RING, date(2026, 3, 1), {"sport": "cycling", "provider_id": "ride-1"}, AT, AT
+    )
+    for created, name in ((True, "created"), (False, "updated")):
+        event = events.stream_event(user.id, StreamChange("workout_stream", workout, RING, created))
+        assert event.type == f"daily.data.workout_stream.{name}"
+        assert event.data == {
+            "user_id": str(user.id),
+            "workout_id": str(USER_ID),
+            "provider_id": "ride-1",
+            "message": "The stream of this workout can be read at its stream endpoint.",
+            "sport": {"id": 4, "name": "Cycling", "slug": "cycling"},
+            "source": source_json(user.id, RING, workout_id=USER_ID, sport="cycling"),
+        }
 
 
 def test_source_ids_are_fixed() -> None:

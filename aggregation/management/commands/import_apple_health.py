@@ -55,13 +55,14 @@ def _team_of(user_id: UUID) -> TeamContext:
 
 
 def _for_people(receipt: JSONObject) -> dict[str, Any]:
-    """Counts as `word name count` lines, then what was refused and why."""
+    """Counts as `word name count` lines, then what was refused or left out, and why."""
     lines: list[dict[str, Any]] = []
     for word in ("read", "stored", "replaced", "unchanged"):
         counts = receipt[word]
         if isinstance(counts, dict):
             lines += [{"word": word, "name": name, "count": count} for name, count in counts.items()]
-    refused = receipt["refused"]
-    if isinstance(refused, list):
-        lines += [{"word": "refused", **row} for row in refused]
+    for word in ("refused", "left_out"):
+        rows = receipt[word]
+        if isinstance(rows, list):
+            lines += [{"word": word, **row} for row in rows if isinstance(row, dict)]
     return {"receipt": lines}
