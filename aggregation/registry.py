@@ -1,7 +1,13 @@
 """What the aggregation app needs from the apps above it; they fill it in `AppConfig.ready()`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias
+from uuid import UUID
+
+from healthsvc.kernel.principal import TeamContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +29,33 @@ def provider_name(slug: str) -> ProviderName:
         if found is not None:
             return found
     return ProviderName(slug.replace("_", " ").title(), "")
+
+
+class AttemptStatus(StrEnum):
+    """How a pull ended."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True)
+class PullAttempt:
+    """When a pull of a resource ended, and how."""
+
+    ended_at: datetime
+    status: AttemptStatus
+
+
+#: Attempts by user, provider slug and resource slug.
+Attempts: TypeAlias = Mapping[tuple[UUID, str, str], PullAttempt]
+
+#: Answers for many users at once when their resources were last pulled.
+attempt_sources: list[Callable[[TeamContext, Sequence[UUID]], Attempts]] = []
+
+
+def last_attempts(team: TeamContext, user_ids: Sequence[UUID]) -> Attempts:
+    """The last pull of each resource that was ever pulled."""
+    found: dict[tuple[UUID, str, str], PullAttempt] = {}
+    for answer in attempt_sources:
+        found.update(answer(team, user_ids))
+    return found

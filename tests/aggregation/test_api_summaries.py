@@ -19,7 +19,10 @@ from tests.clients import ApiClient
 from users.models import User
 
 Store = Callable[..., None]
-SOURCE = {"provider": "oura", "type": "ring", "app_id": None, "device_id": None, "slug": "oura"}
+SOURCE = {
+    "provider": "oura", "type": "ring", "app_id": None, "device_id": None, "slug": "oura", "workout_id": None,
+    "sport": None,
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -87,6 +90,7 @@ def test_a_night_has_every_field(api: ApiClient, team: factories.Tenant, user: U
             "hr_dip": None,
             "average_hrv": None,
             "respiratory_rate": None,
+            "sleep_stream": None,
         }
     ]
 

@@ -14,6 +14,7 @@ from aggregation.catalogue import HEARTRATE
 from aggregation.records import OFFSET_UNKNOWN, DataSource, SampleColumns, SeriesBatch
 from aggregation.registry import provider_name
 from aggregation.services import health_data_store
+from aggregation.shapes import device_uuid
 from aggregation.store.days import FOREVER, Moment, Window
 from healthsvc.kernel.scope import team_scope
 from tests import factories
@@ -59,14 +60,16 @@ def test_samples_come_by_provider_and_source(api: ApiClient, user: User, store: 
         heartrates({BASE_US: 80.0}, source=DataSource("garmin", "watch", device_id="left")),
     )
     ours, theirs = provider_name("oura"), provider_name("garmin")
-    oura: dict[str, Any] = {"provider": "oura", "device_id": None, "name": ours.name, "slug": "oura", "logo": ours.logo}
+    none: dict[str, Any] = {"app_id": None, "device_id": None, "workout_id": None, "sport": None}
+    oura = {**none, "provider": "oura", "name": ours.name, "slug": "oura", "logo": ours.logo}
     sample: dict[str, Any] = {"type": None, "unit": "bpm", "timezone_offset": 3_600}
     expected: dict[str, Any] = {
         "groups": {
             "garmin": [
                 {
                     "source": {
-                        "provider": "garmin", "type": "watch", "app_id": None, "device_id": "left",
+                        **none, "provider": "garmin", "type": "watch",
+                        "device_id": str(device_uuid(user.id, "garmin", "left")),
                         "name": theirs.name, "slug": "garmin", "logo": theirs.logo,
                     },
                     "data": [{**sample, "timestamp": "2026-03-01T00:00:00+00:00", "value": 80.0, "timezone_offset": 0}],
@@ -80,7 +83,7 @@ def test_samples_come_by_provider_and_source(api: ApiClient, user: User, store: 
                     ],
                 },
                 {
-                    "source": {**oura, "type": "watch", "app_id": None},
+                    "source": {**oura, "type": "watch"},
                     "data": [
                         {**sample, "timestamp": "2026-03-01T00:00:00+00:00", "value": 60.0},
                         {**sample, "timestamp": "2026-03-01T00:00:00.000001+00:00", "value": 61.5},
@@ -94,6 +97,15 @@ def test_samples_come_by_provider_and_source(api: ApiClient, user: User, store: 
     assert grouped(api, user) == expected
     assert list(grouped(api, user, provider="garmin")["groups"]) == ["garmin"]
     assert grouped(api, user, provider="fitbit")["groups"] == {}
+
+
+def test_a_device_keeps_the_uuid_that_its_sender_gave_it(api: ApiClient, user: User, store: Store) -> None:
+    known = str(uuid4())
+    names = ["left", known, known.upper()]
+    store(*(heartrates({BASE_US: 80.0}, source=DataSource("garmin", "watch", device_id=name)) for name in names))
+    shown = {group["source"]["device_id"] for group in grouped(api, user)["groups"]["garmin"]}
+    assert shown == {known, str(device_uuid(user.id, "garmin", "left"))}
+    assert device_uuid(user.id, "oura", "left") != device_uuid(user.id, "garmin", "left")
 
 
 def test_an_interval_has_a_start_and_an_end(api: ApiClient, user: User, store: Store) -> None:
@@ -176,7 +188,7 @@ def test_pages_hold_everything_once_and_in_order(team: factories.Tenant, user: U
 def test_a_client_pages_through_with_the_cursor(
     api: ApiClient, user: User, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aggregation.api.PAGE_SAMPLES_MAXIMUM", 3)
+    monkeypatch.setattr("aggregation.api.timeseries.PAGE_SAMPLES_MAXIMUM", 3)
     store(heartrates({BASE_US + minute * 60_000_000: 60.0 + minute for minute in range(8)}))
     first = grouped(api, user)
     second = grouped(api, user, next_cursor=first["next_cursor"])
@@ -203,7 +215,7 @@ def test_the_ungrouped_read_is_deprecated_and_in_order_of_time(api: ApiClient, u
 def test_too_many_samples_for_one_answer_are_refused_with_a_hint(
     api: ApiClient, user: User, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(selectors, "UNGROUPED_SAMPLES_MAXIMUM", 2)
+    monkeypatch.setattr("aggregation.selectors.samples.UNGROUPED_SAMPLES_MAXIMUM", 2)
     store(heartrates({BASE_US + minute: 60.0 for minute in range(3)}))
     response = api.get(f"/v2/timeseries/{user.id}/heartrate", {"start_date": "2026-03-01"})
     assert response.status_code == 422

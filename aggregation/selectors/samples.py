@@ -1,46 +1,41 @@
-"""Reads of the aggregation app: pages of samples, summaries, and where an import stands."""
+"""Pages of samples, by source and time."""
 
-import base64
-import binascii
-import hashlib
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Final
-from uuid import UUID
 
+import numpy as np
+
+from aggregation import cursors
 from aggregation.catalogue import SeriesSpec
 from aggregation.codec import BlockColumns
-from aggregation.constants import APPLE_HEALTH_JOB, SUMMARIES_MAXIMUM, UNGROUPED_SAMPLES_MAXIMUM
-from aggregation.models import Summary
+from aggregation.constants import UNGROUPED_SAMPLES_MAXIMUM
 from aggregation.records import DataSource
 from aggregation.store import read
-from aggregation.store.columns import block_join, block_take
+from aggregation.store.columns import Mask, block_join, block_take
 from aggregation.store.days import SECOND_US, Window
 from aggregation.store.read import Span
-from aggregation.store.summaries import SummaryRow
-from healthsvc.kernel.errors import ErrorCode, Problem, invalid, not_found
+from healthsvc.kernel.errors import ErrorCode, Problem, invalid
 from healthsvc.kernel.principal import TeamContext
-from management.models import BackgroundJob
 from users.models import User
 
-_CURSOR: Final = struct.Struct(">qq4s")
+_CURSOR: Final = struct.Struct(">qq")
 
 
 @dataclass(frozen=True, slots=True)
 class SampleQuery:
-    """Which samples are wanted: of a living user, one resource, a window, one provider or ("") all."""
+    """Which samples are wanted: of a living user, one resource, a window, one provider and type or ("") all."""
 
     user: User
     spec: SeriesSpec
     window: Window
     provider: str = ""
+    type: str = ""
 
-    def digest(self) -> bytes:
-        """Four bytes that differ between queries, so that a cursor can't be carried from one to another."""
-        words = (self.user.pk, self.spec.slug, self.window, self.provider)
-        return hashlib.sha256(repr(words).encode()).digest()[:4]
+    def words(self) -> tuple[object, ...]:
+        """What tells this query from others, so that a cursor can't be carried from one to another."""
+        return (self.user.pk, self.spec.slug, self.window, self.provider, self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +56,12 @@ class SamplePage:
 
 def cursor_make(query: SampleQuery, position: Position) -> str:
     """A position as clients carry it."""
-    raw = _CURSOR.pack(position.series_id, position.start_us, query.digest())
-    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+    return cursors.cursor_make(query.words(), _CURSOR.pack(position.series_id, position.start_us))
 
 
 def cursor_read(query: SampleQuery, cursor: str) -> Position:
     """The position of a cursor that this very query gave; 422 for any other."""
-    try:
-        raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        series_id, start_us, digest = _CURSOR.unpack(raw)
-    except (ValueError, binascii.Error, struct.error):
-        digest, series_id, start_us = b"", 0, 0
-    if digest != query.digest():
-        problem = Problem(("query", "next_cursor"), "Not a cursor that this query gave.", "cursor_invalid")
-        raise invalid([problem])
-    return Position(series_id, start_us)
+    return Position(*cursors.cursor_read(query.words(), cursor, _CURSOR))
 
 
 def sample_page(team: TeamContext, query: SampleQuery, *, after: Position | None, limit: int) -> SamplePage:
@@ -93,7 +79,7 @@ def sample_page(team: TeamContext, query: SampleQuery, *, after: Position | None
     groups: list[tuple[DataSource, BlockColumns]] = []
     room = limit
     for series_id, span in wanted.items():
-        block = _within(columns[series_id], query, after if after and after.series_id == series_id else None)
+        block = within(columns[series_id], query, after if after and after.series_id == series_id else None)
         if len(block) > room:
             block = block_take(block, slice(0, room))
             resume = Position(series_id, int(block.start_us[-1]))
@@ -122,16 +108,30 @@ def _filled(
     return wanted, None
 
 
-def _within(block: BlockColumns, query: SampleQuery, after: Position | None) -> BlockColumns:
+def within(block: BlockColumns, query: SampleQuery, after: Position | None) -> BlockColumns:
+    """Those of a source's samples that a query asks for, after a position in that source where one is given."""
     kept = query.window.holds(block.start_us, block.offset_seconds, query.user.fallback_time_zone)
     if after is not None:
         kept &= block.start_us > after.start_us
+    if query.type:
+        kept &= _of_type(block, query.type)
     return block if kept.all() else block_take(block, kept)
+
+
+def _of_type(block: BlockColumns, name: str) -> Mask:
+    if block.type is None or name not in block.type.names:
+        return np.zeros(len(block), np.bool_)
+    found: Mask = block.type.codes == block.type.names.index(name)
+    return found
 
 
 def samples_flat(team: TeamContext, query: SampleQuery) -> BlockColumns | None:
     """All samples of a query in order of time, whatever their source; 422 where they are too many for one answer."""
-    page = sample_page(team, query, after=None, limit=UNGROUPED_SAMPLES_MAXIMUM)
+    return page_flat(sample_page(team, query, after=None, limit=UNGROUPED_SAMPLES_MAXIMUM))
+
+
+def page_flat(page: SamplePage) -> BlockColumns | None:
+    """The samples of a page, which must be all there are, in order of time; None where there are none."""
     if page.next is not None:
         message = f"More than {UNGROUPED_SAMPLES_MAXIMUM} samples; use the grouped read, which has pages."
         raise invalid([Problem(("query", "start_date"), message, "too_many")], ErrorCode.QUERY_BUDGET_EXCEEDED)
@@ -139,42 +139,3 @@ def samples_flat(team: TeamContext, query: SampleQuery) -> BlockColumns | None:
         return None
     joined = block_join([block for _, block in page.groups])
     return block_take(joined, joined.start_us.argsort(kind="stable"))
-
-
-def summary_rows(
-    team: TeamContext, user_id: UUID, resource: str, *, start_on: date, end_on: date | None, provider: str = ""
-) -> list[SummaryRow]:
-    """Summaries of the person's days from `start_on` to `end_on`, inclusive, in order; 422 where they are too many."""
-    found = Summary.objects.for_team(team).filter(user_id=user_id, resource=resource, calendar_date__gte=start_on)
-    if end_on is not None:
-        found = found.filter(calendar_date__lte=end_on)
-    if provider:
-        found = found.filter(provider=provider)
-    rows = list(found.order_by("calendar_date", "starts_at", "id")[: SUMMARIES_MAXIMUM + 1])
-    if len(rows) > SUMMARIES_MAXIMUM:
-        message = f"More than {SUMMARIES_MAXIMUM} summaries; ask for a shorter time."
-        raise invalid([Problem(("query", "start_date"), message, "too_many")], ErrorCode.QUERY_BUDGET_EXCEEDED)
-    return [_summary_row(row) for row in rows]
-
-
-def _summary_row(row: Summary) -> SummaryRow:
-    source = DataSource(row.provider, row.source_type, row.app_id or None, row.device_id or None)
-    return SummaryRow(
-        row.id,
-        row.user_id,
-        row.resource,
-        source,
-        row.calendar_date,
-        row.payload,
-        row.created_at,
-        row.updated_at,
-    )
-
-
-def import_get(team: TeamContext, user_id: UUID, job_id: UUID) -> BackgroundJob:
-    """An import of this user; 404 where there is none."""
-    jobs = BackgroundJob.objects.for_team(team).filter(pk=job_id, user_id=user_id, kind=APPLE_HEALTH_JOB)
-    job = jobs.first()
-    if job is None:
-        raise not_found()
-    return job

@@ -1,0 +1,69 @@
+"""What is kept of each user, by provider and resource, and when it was last asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
+from uuid import UUID
+
+from django.db.models import Count, Max, Min
+
+from aggregation import registry
+from aggregation.introspection.extents import Extent, Key, sample_extents
+from aggregation.models import Summary
+from aggregation.registry import PullAttempt
+from aggregation.store.days import instant_of_us, us_of_instant
+from healthsvc.kernel.principal import TeamContext
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceStatistics:
+    """What is kept of one resource: when its oldest and newest record began, how many there are."""
+
+    oldest: datetime | None
+    newest: datetime | None
+    count: int
+    last_attempt: PullAttempt | None
+
+
+@dataclass(frozen=True, slots=True)
+class UserResources:
+    """What is kept of one user: resources by provider."""
+
+    user_id: UUID
+    providers: dict[str, dict[str, ResourceStatistics]]
+
+
+def resources_of(team: TeamContext, user_ids: Sequence[UUID], provider: str = "") -> list[UserResources]:
+    """Of each user who has data, in the order given. Costs the same statements whatever their number."""
+    extents = {**sample_extents(team, user_ids, provider), **_summary_extents(team, user_ids, provider)}
+    with_data = [user_id for user_id in user_ids if user_id in {key[0] for key in extents}]
+    attempts = registry.last_attempts(team, with_data)
+    found = {user_id: UserResources(user_id, {}) for user_id in with_data}
+    for key in sorted({*extents, *attempts}):
+        user_id, slug, resource = key
+        if provider in ("", slug):
+            statistics = _statistics(extents.get(key), attempts.get(key))
+            found[user_id].providers.setdefault(slug, {})[resource] = statistics
+    return list(found.values())
+
+
+def _statistics(extent: Extent | None, attempt: PullAttempt | None) -> ResourceStatistics:
+    if extent is None:
+        return ResourceStatistics(None, None, 0, attempt)
+    return ResourceStatistics(instant_of_us(extent.oldest_us), instant_of_us(extent.newest_us), extent.count, attempt)
+
+
+def _summary_extents(team: TeamContext, user_ids: Sequence[UUID], provider: str) -> dict[Key, Extent]:
+    """As of samples; a summary of a day begins at midnight UTC."""
+    rows = Summary.objects.for_team(team).filter(user_id__in=user_ids)
+    if provider:
+        rows = rows.filter(provider=provider)
+    grouped = rows.order_by().values_list("user_id", "provider", "resource")
+    found: dict[Key, Extent] = {}
+    for user_id, slug, resource, first_at, last_at, first_on, last_on, count in grouped.annotate(
+        Min("starts_at"), Max("starts_at"), Min("calendar_date"), Max("calendar_date"), Count("id")
+    ):
+        oldest = first_at or datetime.combine(first_on, time(), UTC)
+        newest = last_at or datetime.combine(last_on, time(), UTC)
+        found[user_id, slug, resource] = Extent(us_of_instant(oldest), us_of_instant(newest), count)
+    return found
