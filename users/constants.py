@@ -10,3 +10,7 @@ LIST_OFFSET_MAXIMUM: Final = 100_000_000
 
 #: The `source_slug` of values that the customer gave through the API.
 MANUAL_SOURCE_SLUG: Final = "manual"
+#: The same of values that came with data which the customer pushed: newer knowledge may replace them.
+PUSHED_SOURCE_SLUG: Final = "manual_push"
+#: Knowledge that is confirmed is dated anew only where it is older by so much, so that not every push writes the user.
+LEARNED_AGAIN_SECONDS: Final = 86_400

@@ -1,21 +1,23 @@
 """Writes of the users app."""
 
 from collections.abc import Mapping
-from datetime import date
-from typing import Any
+from datetime import date, datetime, timedelta
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.errors import ErrorCode, Problem, ServiceError, invalid
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.rows import team_values
 from users import selectors
-from users.constants import MANUAL_SOURCE_SLUG
+from users.constants import LEARNED_AGAIN_SECONDS, MANUAL_SOURCE_SLUG, PUSHED_SOURCE_SLUG
 from users.models import User
 
 _CLIENT_USER_ID_ONCE = "users_user_client_user_id_once"
+_LEARNED_AGAIN: Final = timedelta(seconds=LEARNED_AGAIN_SECONDS)
 
 
 def user_create(
@@ -67,14 +69,60 @@ def user_patch(*, team: TeamContext, user_id: UUID, changes: Mapping[str, Any]) 
     return user
 
 
-def fallback_time_zone_learn(*, team: TeamContext, user_id: UUID, time_zone: str, source_slug: str) -> None:
-    """Keep a time zone that came with data, unless the customer named one."""
-    rows = User.objects.for_team(team).filter(pk=user_id)
-    rows.exclude(fallback_time_zone_source=MANUAL_SOURCE_SLUG).update(
+def fallback_time_zone_learn(
+    *, team: TeamContext, user_id: UUID, time_zone: str, source_slug: str, known_at: datetime
+) -> None:
+    """Keep a time zone that came with data, unless the customer named one or a newer one is known.
+
+    known_at: when the person is known to have been there. Changes the user's row, so it comes before anything of the
+    same transaction that holds the row against erasure; costs one statement, and writes only where something changes.
+    """
+    rows = User.objects.for_team(team).living().filter(pk=user_id)
+    unset = Q(fallback_time_zone=None)
+    learned = ~Q(fallback_time_zone_source=MANUAL_SOURCE_SLUG)
+    other = Q(fallback_time_zone_updated_at__lte=known_at) & ~Q(fallback_time_zone=time_zone)
+    stale = Q(fallback_time_zone_updated_at__lte=known_at - _LEARNED_AGAIN, fallback_time_zone=time_zone)
+    rows.filter(unset | (learned & (other | stale))).update(
         fallback_time_zone=time_zone,
-        fallback_time_zone_source=source_slug,
-        fallback_time_zone_updated_at=clock.now(),
+        fallback_time_zone_source=_learned_slug(source_slug),
+        fallback_time_zone_updated_at=known_at,
     )
+
+
+def fallback_birth_date_learn(
+    *, team: TeamContext, user_id: UUID, birth_date: date, source_slug: str, known_at: datetime
+) -> None:
+    """Keep a date of birth that came with data, unless the customer named one or a newer statement is known.
+
+    As `fallback_time_zone_learn`; costs one statement, and two more where something changes.
+    """
+    rows = User.objects.for_team(team).living().filter(pk=user_id)
+    if not _birth_date_news(rows.first(), birth_date, known_at):
+        return
+    with transaction.atomic():
+        user = rows.select_for_update().first()
+        if user is None or not _birth_date_news(user, birth_date, known_at):
+            return
+        user.fallback_birth_date = birth_date.isoformat()
+        user.fallback_birth_date_source = _learned_slug(source_slug)
+        user.fallback_birth_date_updated_at = known_at
+        user.save(update_fields=["fallback_birth_date", "fallback_birth_date_source", "fallback_birth_date_updated_at"])
+
+
+def _birth_date_news(user: User | None, birth_date: date, known_at: datetime) -> bool:
+    if user is None:
+        return False
+    if user.fallback_birth_date is None:
+        return True
+    if user.fallback_birth_date_source == MANUAL_SOURCE_SLUG:
+        return False
+    updated_at = user.fallback_birth_date_updated_at
+    same = user.fallback_birth_date == birth_date.isoformat()
+    return updated_at is None or known_at >= (updated_at + _LEARNED_AGAIN if same else updated_at)
+
+
+def _learned_slug(source_slug: str) -> str:
+    return PUSHED_SOURCE_SLUG if source_slug == MANUAL_SOURCE_SLUG else source_slug
 
 
 def _set_fallbacks(user: User, changes: Mapping[str, Any]) -> None:

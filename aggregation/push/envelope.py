@@ -1,0 +1,161 @@
+"""The outside of a pushed body: who sends, from what, and which lists of records, the records still unread."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+import msgspec
+
+from aggregation.catalogue import SERIES, STREAMS, SUMMARIES, SeriesSpec, StreamSpec, SummarySpec
+from aggregation.constants import (
+    BATCH_ID_MAXIMUM_CHARACTERS,
+    SOURCE_IDS,
+    SOURCE_TEXT_MAXIMUM_CHARACTERS,
+    SOURCE_TYPES,
+)
+from aggregation.push.receipts import Part, Place
+from aggregation.records import DataSource
+from aggregation.store.checking import text_good
+from healthsvc.kernel.errors import Problem, ServiceError, invalid
+from healthsvc.kernel.fields import time_zone_names
+
+_RESOURCE_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,59}")
+#: Where msgspec says that the fault lies: `$.source.type`, `$[3].value`, `$.time[...]`.
+_AT: Final = re.compile(r" - at `\$(?P<path>[^`]*)`$")
+_STEP: Final = re.compile(r"\.(?P<name>\w+)|\[(?P<index>\d+)\]")
+
+SourceText = Annotated[str, msgspec.Meta(max_length=SOURCE_TEXT_MAXIMUM_CHARACTERS)]
+
+
+class SourceBody(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What measured."""
+
+    type: str = "unknown"
+    app_id: SourceText | None = None
+    device_id: SourceText | None = None
+
+
+class PushBody(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The body, its records still as text."""
+
+    provider: str
+    source: SourceBody = SourceBody()
+    batch_id: Annotated[str, msgspec.Meta(min_length=1, max_length=BATCH_ID_MAXIMUM_CHARACTERS)] | None = None
+    time_zone: str | None = None
+    timeseries: dict[str, msgspec.Raw] | None = None
+    summaries: dict[str, msgspec.Raw] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordList:
+    """One list of the body. `spec` is None where there is no such resource."""
+
+    place: Place
+    spec: SeriesSpec | SummarySpec | StreamSpec | None
+    records: msgspec.Raw
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A body whose outside is in order."""
+
+    source: DataSource
+    batch_id: str | None
+    time_zone: str | None
+    lists: tuple[RecordList, ...]
+
+
+_READ: Final = msgspec.json.Decoder(PushBody)
+
+
+def _by_name(
+    specs: tuple[SeriesSpec | SummarySpec | StreamSpec, ...],
+) -> dict[str, SeriesSpec | SummarySpec | StreamSpec]:
+    """Resources by path and by slug; where they clash the slug counts."""
+    return {spec.path: spec for spec in specs} | {spec.slug: spec for spec in specs}
+
+
+_SPECS: Final[Mapping[Part, Mapping[str, SeriesSpec | SummarySpec | StreamSpec]]] = {
+    Part.TIMESERIES: _by_name(SERIES),
+    # Of a stream only the slug: its path is that of the workouts.
+    Part.SUMMARIES: {**_by_name(SUMMARIES), **{spec.slug: spec for spec in STREAMS}},
+}
+
+
+def envelope_read(body: bytes) -> Envelope:
+    """The outside of a body; 422 with the path of what is wrong, and nothing of what was sent."""
+    try:
+        read = _READ.decode(body)
+    except msgspec.ValidationError as error:
+        loc, kind = fault_of(error)
+        raise invalid([Problem(("body", *loc), _MESSAGES[kind], kind)]) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise invalid([Problem(("body",), "Not valid JSON.", "json_invalid")]) from None
+    problems = _problems(read)
+    if problems:
+        raise invalid(problems)
+    source = DataSource(read.provider, read.source.type, read.source.app_id or None, read.source.device_id or None)
+    return Envelope(source, read.batch_id, read.time_zone, _lists(read))
+
+
+def fault_of(error: msgspec.ValidationError) -> tuple[tuple[str | int, ...], str]:
+    """Where a typed reading failed, and how: `missing`, `unknown_field`, `out_of_range` or `wrong_type`."""
+    text = str(error)
+    at = _AT.search(text)
+    steps = _STEP.finditer(at["path"] if at else "")
+    loc = tuple(step["name"] if step["name"] is not None else int(step["index"]) for step in steps)
+    for beginning, kind in (("Object missing required", "missing"), ("Object contains unknown", "unknown_field")):
+        if text.startswith(beginning):
+            return loc, kind
+    bounded = " of length " in text or "<=" in text or ">=" in text or "out of range" in text
+    return loc, "out_of_range" if bounded else "wrong_type"
+
+
+_MESSAGES: Final[Mapping[str, str]] = {
+    "missing": "A field that is needed is missing.",
+    "unknown_field": "There is a field that is not known here.",
+    "out_of_range": "Too small or too large.",
+    "wrong_type": "A value of another type is needed.",
+}
+
+
+def _problems(read: PushBody) -> list[Problem]:
+    found: list[Problem] = []
+    if read.provider not in SOURCE_IDS:
+        found.append(Problem(("body", "provider"), "Not a provider's slug.", "enum"))
+    if read.source.type not in SOURCE_TYPES:
+        found.append(Problem(("body", "source", "type"), f"Must be one of: {', '.join(SOURCE_TYPES)}.", "enum"))
+    texts = {("batch_id",): read.batch_id, ("source", "app_id"): read.source.app_id}
+    texts[("source", "device_id")] = read.source.device_id
+    found += [
+        Problem(("body", *loc), "May not hold the NUL character.", "string_nul")
+        for loc, text in texts.items()
+        if text is not None and not text_good(text)
+    ]
+    if read.time_zone is not None and read.time_zone not in time_zone_names():
+        found.append(Problem(("body", "time_zone"), "Not an IANA time zone name such as Europe/London.", "time_zone"))
+    if read.timeseries is None and read.summaries is None:
+        found.append(Problem(("body",), "Neither `timeseries` nor `summaries` is there.", "missing"))
+    return found
+
+
+def _lists(read: PushBody) -> tuple[RecordList, ...]:
+    found: list[RecordList] = []
+    named: set[tuple[Part, str]] = set()
+    for part, lists in ((Part.TIMESERIES, read.timeseries), (Part.SUMMARIES, read.summaries)):
+        for name, raw in (lists or {}).items():
+            if not _RESOURCE_NAME.fullmatch(name):
+                raise _refused(part, (), "Not a resource's name.", "enum")
+            if not bytes(raw).lstrip().startswith(b"["):
+                raise _refused(part, (name,), "A list is needed.", "list_type")
+            spec = _SPECS[part].get(name)
+            if (part, spec.slug if spec else name) in named:
+                raise _refused(part, (name,), "The resource is there twice, by both its names.", "duplicate")
+            named.add((part, spec.slug if spec else name))
+            found.append(RecordList(Place(part, name), spec, raw))
+    return tuple(found)
+
+
+def _refused(part: Part, loc: tuple[str, ...], message: str, kind: str) -> ServiceError:
+    return invalid([Problem(("body", part.value, *loc), message, kind)])

@@ -1,0 +1,88 @@
+"""Bodies on the wire: every encoding, every limit, every kind of damage."""
+
+import gzip
+import zlib
+
+import pyarrow as pa
+import pytest
+from django.test import RequestFactory
+
+from aggregation.push import wire
+from healthsvc.kernel.errors import ErrorCode, ServiceError
+
+TEXT = b'{"provider": "manual"}' * 100
+
+
+def pack(body: bytes, encoding: str) -> bytes:
+    if encoding == "zstd":
+        return zstd(body)
+    return gzip.compress(body) if encoding == "gzip" else zlib.compress(body)
+
+
+def zstd(body: bytes) -> bytes:
+    return pa.Codec("zstd").compress(body, asbytes=True)
+
+
+def raw_deflate(body: bytes) -> bytes:
+    machine = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return machine.compress(body) + machine.flush()
+
+
+def refused(sent: bytes, encoding: str) -> ErrorCode:
+    with pytest.raises(ServiceError) as caught:
+        wire.inflate(sent, encoding)
+    return caught.value.code
+
+
+@pytest.mark.parametrize(
+    ("encoding", "sent"),
+    [
+        ("identity", TEXT),
+        ("gzip", gzip.compress(TEXT)),
+        ("x-gzip", gzip.compress(TEXT[:7]) + gzip.compress(TEXT[7:])),
+        ("deflate", zlib.compress(TEXT)),
+        ("deflate", raw_deflate(TEXT)),
+        ("zstd", zstd(TEXT)),
+        ("zstd", zstd(TEXT[:7]) + zstd(TEXT[7:])),
+    ],
+)
+def test_an_encoding_is_taken_off(encoding: str, sent: bytes) -> None:
+    assert wire.inflate(sent, encoding) == TEXT
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "zstd"])
+def test_damage_is_said(encoding: str) -> None:
+    whole = pack(TEXT, encoding)
+    assert refused(whole[:-5], encoding) is ErrorCode.VALIDATION_FAILED
+    assert refused(whole[: len(whole) // 2], encoding) is ErrorCode.VALIDATION_FAILED
+    assert refused(b"\x00\x01\x02\x03" + whole, encoding) is ErrorCode.VALIDATION_FAILED
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "zstd"])
+def test_a_bomb_is_left_at_the_limit(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "INFLATED_MAXIMUM_BYTES", 3_000_000)
+    assert len(wire.inflate(pack(b"a" * 3_000_000, encoding), encoding)) == 3_000_000
+    bomb = pack(b"a" * 30_000_000, encoding)
+    assert len(bomb) < 100_000
+    assert refused(bomb, encoding) is ErrorCode.TOO_LARGE
+
+
+def test_what_is_no_json_of_a_known_encoding_is_refused() -> None:
+    requests = RequestFactory()
+
+    def code(content_type: str, encoding: str, body: bytes = TEXT) -> ErrorCode | None:
+        request = requests.post("/", body, content_type=content_type, headers={"Content-Encoding": encoding})
+        try:
+            wire.body_take(request)
+        except ServiceError as error:
+            return error.code
+        return None
+
+    assert code("application/json; charset=utf-8", "") is None
+    assert code("application/json", "GZIP", gzip.compress(TEXT)) is None
+    assert code("text/csv", "") is ErrorCode.UNSUPPORTED_MEDIA_TYPE
+    assert code("application/json", "br") is ErrorCode.UNSUPPORTED_MEDIA_TYPE
+    assert code("application/json", "gzip, gzip") is ErrorCode.UNSUPPORTED_MEDIA_TYPE
+    assert code("application/json", "", b" \n") is ErrorCode.VALIDATION_FAILED
+    assert code("application/json", "gzip", gzip.compress(b"")) is ErrorCode.VALIDATION_FAILED
+    assert code("application/json", "", b"a" * (wire.WIRE_MAXIMUM_BYTES + 1)) is ErrorCode.TOO_LARGE
