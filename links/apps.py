@@ -11,7 +11,7 @@ class LinksConfig(AppConfig):
     def ready(self) -> None:
         """Check the catalogue, name our events, and answer what the apps below ask."""
         from aggregation import registry as aggregation_registry
-        from links import selectors
+        from links import introspection, selectors
         from links.catalogue import catalogue
         from links.events import EVENT_TYPES
         from users import registry as users_registry
@@ -21,3 +21,4 @@ class LinksConfig(AppConfig):
         event_types_register(EVENT_TYPES)
         users_registry.connected_sources.append(selectors.connected_sources)
         aggregation_registry.provider_names.append(selectors.provider_name)
+        aggregation_registry.attempt_sources.append(introspection.last_attempts)

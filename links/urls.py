@@ -5,8 +5,10 @@ from django.urls import path
 from healthsvc.kernel.routing import route
 from links import pages
 from links.api import LinkTokenViewSet, UserConnectionViewSet, UserRefreshViewSet
+from links.introspection_api import HistoricalPullViewSet
 
 urlpatterns = [
+    route("v2/introspect/historical_pull", HistoricalPullViewSet, {"get": "list"}),
     route("v2/link/token", LinkTokenViewSet, {"post": "create"}),
     route("v2/user/providers/<user_id>", UserConnectionViewSet, {"get": "list"}),
     route("v2/user/refresh/<user_id>", UserRefreshViewSet, {"post": "create"}),

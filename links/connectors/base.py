@@ -12,11 +12,12 @@ from links.connectors.wire import Access
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """What one window of days gave."""
+    """What one window of days gave. `time_zone` is where the person was at its end, where the provider told."""
 
     series: tuple[SeriesBatch, ...] = ()
     summaries: tuple[SummaryRecord, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+    time_zone: str | None = None
 
 
 class Connector(Protocol):

@@ -57,6 +57,16 @@ class Sample:
     offset_seconds: int = OFFSET_UNKNOWN
 
 
+@dataclass(frozen=True, slots=True)
+class CuffReading:
+    """One reading of a cuff, mmHg, at epoch microseconds."""
+
+    at_us: int
+    systolic: float
+    diastolic: float
+    offset_seconds: int = OFFSET_UNKNOWN
+
+
 def refusing(
     kind: str,
 ) -> Callable[
@@ -98,6 +108,23 @@ def batch_of(resource: str, source: DataSource, samples: Sequence[Sample]) -> Se
             value=np.array([sample.value for sample in samples], dtype=np.float64),
             offset_seconds=np.array([sample.offset_seconds for sample in samples], dtype=np.int32),
             end_us=np.array(intervals, dtype=np.int64) if intervals else None,
+        ),
+    )
+
+
+def cuff_batch_of(resource: str, source: DataSource, readings: Sequence[CuffReading]) -> SeriesBatch:
+    """Readings of cuffs as one batch of columns."""
+    return SeriesBatch(
+        resource=resource,
+        source=source,
+        samples=SampleColumns(
+            start_us=np.array([one.at_us for one in readings], dtype=np.int64),
+            value=None,
+            offset_seconds=np.array([one.offset_seconds for one in readings], dtype=np.int32),
+            fields={
+                "systolic": np.array([one.systolic for one in readings], dtype=np.float64),
+                "diastolic": np.array([one.diastolic for one in readings], dtype=np.float64),
+            },
         ),
     )
 

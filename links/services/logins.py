@@ -145,7 +145,9 @@ def _granted(application: Application, tokens: Tokens, returned: Returned) -> Gr
     """The scopes the person gave: as the token endpoint says, else as the return says, else all that were asked."""
     provider, asked = application.provider, application.provider.scopes
     granted = tokens.scopes or oauth.scopes_read(application, returned.scope) or asked
-    if not selectors.resources_available(provider.slug, granted):
+    # What the login itself needs, and so everybody gives, tells who the person is; data are wanted.
+    useful = set(granted) - set(application.oauth.base_scopes)
+    if not selectors.resources_available(provider.slug, tuple(useful)):
         raise LinkRefused(LinkErrorType.REQUIRED_SCOPES_NOT_GRANTED)
     return Grant(
         provider=provider.slug,

@@ -8,6 +8,8 @@ import structlog
 from django.db import transaction
 
 from aggregation import services as aggregation_services
+from aggregation.learning import person_learn
+from healthsvc.kernel import clock
 from healthsvc.kernel.errors import ErrorCode, ServiceError
 from healthsvc.kernel.scope import team_scope
 from links.connectors.base import Pulled
@@ -125,6 +127,14 @@ def _leased(access: Access, pull: Pull) -> Access:
 def _store(pull: Pull, pulled: Pulled, *, done_until_on: date) -> None:
     """A window's records and the note that they are stored: both, or neither where the pull is no longer ours."""
     with transaction.atomic():
+        person_learn(
+            team=pull.context,
+            user_id=pull.user_id,
+            provider=pull.connection.provider,
+            time_zone=pulled.time_zone,
+            summaries=pulled.summaries,
+            known_at=min(clock.now(), _midnight(done_until_on + timedelta(days=1))),
+        )
         _user_hold(pull)
         pull_advance(pull, done_until_on=done_until_on)
         stored = aggregation_services.health_data_store(

@@ -27,6 +27,12 @@ def rows(name: str, *path: str) -> Sequence[JSONValue]:
     return found
 
 
+def mapping(row: JSONValue) -> Mapping[str, JSONValue]:
+    """A row, which is an object."""
+    assert isinstance(row, Mapping)
+    return row
+
+
 def changed(row: JSONValue, **fields: JSONValue) -> Mapping[str, JSONValue]:
     """A row with fields written over; None stands for null."""
     assert isinstance(row, Mapping)

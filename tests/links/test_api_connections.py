@@ -57,9 +57,10 @@ def test_a_connection_with_every_field(api: ApiClient, team: Tenant) -> None:
     }
     assert provider["logo"] == "http://localhost:8000/static/links/logos/oura.svg"
     assert provider["created_on"] == made.created_at.isoformat()
-    assert {name: one["status"] for name, one in provider["resource_availability"].items()} == dict.fromkeys(
-        ["sleep", "activity", "workouts", "heartrate"], "available"
-    )
+    assert {name: one["status"] for name, one in provider["resource_availability"].items()} == {
+        **dict.fromkeys(["sleep", "sleep_cycle", "activity", "workouts", "heartrate", "hrv"], "available"),
+        "profile": "unavailable",
+    }
 
 
 def test_unknown_stored_slugs_never_break_an_answer(api: ApiClient, team: Tenant) -> None:
@@ -164,7 +165,14 @@ def test_refresh_owes_the_last_days_of_each_resource_once(team: Tenant) -> None:
             found = user_refresh(team=team.context, user_id=user.id, timeout_seconds=0)
             assert (found.refreshed, found.in_progress, found.failed) == ((), ("oura",), ())
         pulls = list(Pull.objects.all())
-    assert sorted(pull.resource for pull in pulls) == ["activity", "heartrate", "sleep", "workouts"]
+    assert sorted(pull.resource for pull in pulls) == [
+        "activity",
+        "heartrate",
+        "hrv",
+        "sleep",
+        "sleep_cycle",
+        "workouts",
+    ]
     today = clock.now().date()
     assert {(pull.kind, pull.start_on, pull.end_on) for pull in pulls} == {
         ("refresh", today - timedelta(days=3), today + timedelta(days=1))
@@ -239,4 +247,4 @@ def test_refresh_is_200_once_a_worker_has_done_it(team: Tenant, api: ApiClient, 
     assert response.json()["in_progress_sources"] == []
     with team_scope(team.context):
         done = Pull.objects.filter(status="success").values_list("kind", "resource")
-        assert len(set(done)) == 8
+        assert len(set(done)) == 14

@@ -1,26 +1,31 @@
 """Oura's documents become records value by value, and what is malformed is refused with a reason."""
 
 from datetime import UTC, date, datetime
+from itertools import pairwise
 
 import pytest
 
-from aggregation.records import OFFSET_UNKNOWN, DataSource, Refusal, SummaryRecord
+from aggregation.records import OFFSET_UNKNOWN, UNDATED, DataSource, Refusal, SummaryRecord
 from aggregation.sports import SPORT_BY_SLUG
+from aggregation.store.checking import Ingestion, summary_reason
 from healthsvc.kernel.typing import JSONValue
 from links.connectors.oura.catalogue import _OTHER_WORDS, _SAME, sport_of
 from links.connectors.oura.convert import (
     KnownOffset,
     activity_from_daily_activity,
+    has_stages,
     heartrate_from_points,
     hrv_from_sleep,
-    hypnogram_from_sleep,
     known_offsets,
+    profile_from_personal_info,
+    sleep_cycle_from_sleep,
     sleep_from_sleep,
     sleep_scores,
     workout_from_workout,
 )
-from tests.links.payloads import changed, rows, without
+from tests.links.payloads import changed, load, mapping, rows, without
 
+STAGE_FIELDS = ("stage_start_offset_second", "stage_end_offset_second", "stage_type")
 RING = DataSource(provider="oura", type="ring")
 EST_SECONDS, EDT_SECONDS = -5 * 3600, -4 * 3600
 
@@ -54,13 +59,14 @@ def test_a_day_of_activity_value_by_value() -> None:
             "medium": 30.0,
             "high": 20.0,
         },
+        raw=mapping(DAY),
     )
 
 
 def test_a_night_over_the_change_of_clocks_value_by_value() -> None:
     scores = sleep_scores(rows("oura/daily_sleep.json", "data"))
     night = record(sleep_from_sleep(NIGHT, scores=scores))
-    assert (night.resource, night.source) == ("sleep", RING)
+    assert (night.resource, night.source, night.raw) == ("sleep", RING, NIGHT)
     assert night.external_id == "b3c1ad4e-0b6b-4e4c-a4c5-1f0a7e5d9c77"
     assert night.calendar_date == date(2026, 3, 8)
     assert night.starts_at == datetime(2026, 3, 8, 3, 40, tzinfo=UTC)
@@ -105,7 +111,7 @@ def test_a_nap_its_person_rejected_and_a_deleted_night_are_not_stored() -> None:
 
 def test_workouts_value_by_value() -> None:
     run = record(workout_from_workout(RUN))
-    assert (run.resource, run.calendar_date) == ("workouts", date(2026, 3, 8))
+    assert (run.resource, run.calendar_date, run.raw) == ("workouts", date(2026, 3, 8), RUN)
     assert run.starts_at == datetime(2026, 3, 8, 22, 30, tzinfo=UTC)
     assert run.ends_at == datetime(2026, 3, 8, 23, 10, tzinfo=UTC)
     assert run.timezone_offset_seconds == EDT_SECONDS
@@ -139,7 +145,7 @@ def test_heart_rate_points_take_the_last_known_offset() -> None:
     (batch,) = series.batches
     assert (batch.resource, batch.source) == ("heartrate", RING)
     assert batch.samples.start_us.tolist() == [1_772_952_900_000_000, 1_772_971_200_000_000, 1_773_009_060_000_000]
-    assert batch.samples.value.tolist() == [52.0, 71.0, 134.0]
+    assert batch.samples.values.tolist() == [52.0, 71.0, 134.0]
     assert batch.samples.offset_seconds.tolist() == [EST_SECONDS, EDT_SECONDS, EDT_SECONDS]
     assert batch.samples.end_us is None
     assert series.refusals == (
@@ -167,22 +173,58 @@ def test_heart_rate_variability_of_a_night_leaves_gaps_out() -> None:
     start_us = 1_772_941_200_000_000
     assert batch.resource == "hrv"
     assert batch.samples.start_us.tolist() == [start_us, start_us + 600_000_000, start_us + 900_000_000]
-    assert batch.samples.value.tolist() == [38.0, 44.0, 51.0]
+    assert batch.samples.values.tolist() == [38.0, 44.0, 51.0]
     assert batch.samples.offset_seconds.tolist() == [EST_SECONDS] * 3
     assert hrv_from_sleep(NAP).batches == ()
 
 
-def test_hypnogram_covers_the_night_without_a_gap() -> None:
-    (batch,) = hypnogram_from_sleep(NIGHT).batches
-    samples = batch.samples
-    assert samples.end_us is not None
-    assert len(samples) == 90
-    assert samples.start_us[1:].tolist() == samples.end_us[:-1].tolist()
-    assert int(samples.end_us[-1] - samples.start_us[0]) == 27_000_000_000
-    assert [int((samples.value == stage).sum()) * 300 for stage in (1, 2, 3, 4)] == [4_200, 15_900, 6_000, 900]
-    odd = hypnogram_from_sleep(changed(NIGHT, sleep_phase_5_min="42x1"))
-    assert odd.refusals == (Refusal("sleep", "unknown_stage", 1),)
-    assert odd.batches[0].samples.value.tolist() == [4.0, 2.0, 1.0]
+def test_stages_cover_the_night_without_a_gap() -> None:
+    cycle = record(sleep_cycle_from_sleep(NIGHT))
+    night = record(sleep_from_sleep(NIGHT))
+    assert (cycle.resource, cycle.source, cycle.external_id) == ("sleep_cycle", RING, night.external_id)
+    assert (cycle.starts_at, cycle.ends_at, cycle.calendar_date) == (night.starts_at, night.ends_at, date(2026, 3, 8))
+    assert cycle.timezone_offset_seconds == EDT_SECONDS
+    begins, ends, stages = (list_of(cycle, name) for name in STAGE_FIELDS)
+    assert (begins[0], ends[-1]) == (0, 27_000)
+    assert begins[1:] == ends[:-1]
+    assert all(earlier != later for earlier, later in pairwise(stages))
+    spans = [(stage, end - begin) for begin, end, stage in zip(begins, ends, stages, strict=True)]
+    assert [sum(span for kind, span in spans if kind == stage) for stage in (1, 2, 3, 4)] == [
+        4_200, 15_900, 6_000, 900,
+    ]  # fmt: skip
+    assert cycle.fields["sleep_external_id"] == night.external_id
+    assert summary_reason(cycle, Ingestion()) is None
+
+
+def test_stages_that_are_unknown_or_run_on_after_the_night() -> None:
+    odd = record(sleep_cycle_from_sleep(changed(NIGHT, sleep_phase_5_min="42xx1")))
+    assert [list_of(odd, name) for name in STAGE_FIELDS] == [
+        [0, 300, 600, 1_200], [300, 600, 1_200, 1_500], [4, 2, -1, 1],
+    ]  # fmt: skip
+    longer = record(sleep_cycle_from_sleep(changed(NIGHT, sleep_phase_5_min="2" * 89 + "1" * 7)))
+    assert [list_of(longer, name) for name in STAGE_FIELDS] == [[0, 26_700], [26_700, 27_000], [2, 1]]
+    assert has_stages(NIGHT)
+    for none in (REJECTED, changed(NIGHT, type="deleted"), changed(NIGHT, sleep_phase_5_min=None), "text"):
+        assert not has_stages(none)
+    assert sleep_cycle_from_sleep(without(NIGHT, "id")) == Refusal("sleep_cycle", "missing_field:id")
+
+
+def test_a_profile_without_the_email_address() -> None:
+    person = load("oura/personal_info.json")
+    profile = record(profile_from_personal_info(changed(person, height=1.757, biological_sex="female", email="a@x.y")))
+    assert (profile.resource, profile.external_id, profile.calendar_date) == ("profile", "profile", UNDATED)
+    assert profile.fields == {"height": 176, "sex": "female"}
+    assert profile.raw is not None
+    assert set(profile.raw) == set(person) - {"email"}
+    assert summary_reason(profile, Ingestion(start_on=date(2026, 1, 1))) is None
+    nothing = record(profile_from_personal_info({"id": "x", "biological_sex": "x"}))
+    assert nothing.fields == {"height": None, "sex": "other"}
+
+
+def list_of(converted: SummaryRecord, name: str) -> list[int]:
+    found = converted.fields[name]
+    assert isinstance(found, list)
+    return [value for value in found if isinstance(value, int)]
 
 
 @pytest.mark.parametrize(
@@ -222,5 +264,5 @@ def test_a_malformed_sample_object_is_refused() -> None:
     assert hrv_from_sleep(changed(NIGHT, hrv=broken)).refusals == (Refusal("sleep", "out_of_range:interval", 1),)
     mixed: JSONValue = {"interval": 300, "items": [40, "x", -1], "timestamp": "2026-03-07T22:40:00-05:00"}
     series = hrv_from_sleep(changed(NIGHT, hrv=mixed))
-    assert series.batches[0].samples.value.tolist() == [40.0]
+    assert series.batches[0].samples.values.tolist() == [40.0]
     assert series.refusals == (Refusal("sleep", "out_of_range:hrv", 1), Refusal("sleep", "wrong_type:hrv", 1))

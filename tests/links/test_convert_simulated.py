@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from aggregation.records import Refusal, SummaryRecord
+from aggregation.store.checking import Ingestion, summary_reason
 from links.connectors.oura import convert as oura
 from links.connectors.withings import convert as withings
 from tests.simulator.conftest import simulator as simulator
@@ -48,7 +49,10 @@ def test_a_month_of_oura(simulator: RunningSimulator) -> None:
     assert len(batch.samples) == len(points)
     assert set(batch.samples.offset_seconds.tolist()) == {-7 * 3600}
     for row in listed["sleep"]:
-        assert oura.hrv_from_sleep(row).refusals == oura.hypnogram_from_sleep(row).refusals == ()
+        assert oura.hrv_from_sleep(row).refusals == ()
+    staged = records([oura.sleep_cycle_from_sleep(row) for row in listed["sleep"] if oura.has_stages(row)])
+    assert [one.fields["sleep_external_id"] for one in staged] == [night.external_id for night in nights]
+    assert all(summary_reason(one, Ingestion()) is None for one in [*days, *nights, *workouts, *staged])
 
 
 def test_a_month_of_withings(simulator: RunningSimulator) -> None:
@@ -73,7 +77,10 @@ def test_a_month_of_withings(simulator: RunningSimulator) -> None:
     assert {workout.fields["sport"] for workout in workouts} == {"weightlifting", "walking"}
     groups = withings_rows(simulator, token, MEASURE, "measuregrps", action="getmeas", startdate="1790800000")
     reasons = {refusal.reason for refusal in withings.series_from_measure_groups(groups).refusals}
-    assert reasons == {"unsupported_type:9", "unsupported_type:10"}
+    assert reasons == set()
+    bodies = [withings.body_from_measure_group(group) for group in groups]
+    stored = [*days, *nights, *workouts, *(one for one in bodies if isinstance(one, SummaryRecord))]
+    assert {summary_reason(one, Ingestion()) for one in stored} == {None}
     midnight = int(datetime(2026, 10, 20, 7, tzinfo=UTC).timestamp())
     series = body(
         simulator,
@@ -86,6 +93,6 @@ def test_a_month_of_withings(simulator: RunningSimulator) -> None:
     )["series"]
     converted = withings.series_from_intraday(series, time_zone="America/Los_Angeles")
     assert converted.refusals == ()
-    sums = {one.resource: float(one.samples.value.sum()) for one in converted.batches}
+    sums = {one.resource: float(one.samples.values.sum()) for one in converted.batches}
     assert sums["steps"] == days[19].fields["steps"]
     assert sums["distance"] == pytest.approx(days[19].fields["distance"], abs=2)

@@ -20,13 +20,13 @@ from links.connectors.withings.convert import (
     sleep_from_summary,
     workout_from_workout,
 )
-from tests.links.payloads import changed, load, rows, without
+from tests.links.payloads import changed, load, mapping, rows, without
 
-WATCH = DataSource(provider="withings", type="watch")
+WATCH = DataSource(provider="withings", type="watch", device_id="892359876fd8805ac45bab078c4828692f0276b1")
 PHONE = DataSource(provider="withings", type="phone")
-SCALE = DataSource(provider="withings", type="scale")
+SCALE = DataSource(provider="withings", type="scale", device_id="5f2b9a0de7c14b0a9d3c61f0c8a2d4e7b1930c55")
 CUFF = DataSource(provider="withings", type="cuff")
-UNKNOWN = DataSource(provider="withings", type="unknown")
+MAT = DataSource(provider="withings", type="unknown", device_id="a" * 40)
 PARIS_SUMMER_SECONDS = 7200
 
 WATCH_DAY, PHONE_DAY = rows("withings/getactivity.json", "body", "activities")
@@ -70,6 +70,7 @@ def test_a_day_of_activity_value_by_value() -> None:
             "high": 25.0,
             "heart_rate": {"avg_bpm": 74.0, "min_bpm": 49.0, "max_bpm": 161.0},
         },
+        raw=mapping(WATCH_DAY),
     )
 
 
@@ -81,7 +82,8 @@ def test_a_day_without_a_heart_rate_sensor_has_none() -> None:
 
 def test_a_night_value_by_value() -> None:
     night = record(sleep_from_summary(NIGHT))
-    assert (night.resource, night.source, night.external_id) == ("sleep", UNKNOWN, "2081804182")
+    assert (night.resource, night.source, night.external_id) == ("sleep", MAT, "2081804182")
+    assert night.raw == NIGHT
     assert night.calendar_date == date(2026, 6, 24)
     assert night.starts_at == datetime(2026, 6, 23, 21, 0, tzinfo=UTC)
     assert night.ends_at == datetime(2026, 6, 24, 4, 50, tzinfo=UTC)
@@ -120,6 +122,7 @@ def test_a_nap_without_stages_counts_the_time_asleep() -> None:
 def test_workouts_value_by_value() -> None:
     run = record(workout_from_workout(RUN))
     assert (run.resource, run.source, run.external_id) == ("workouts", WATCH, "3409912345")
+    assert run.raw == RUN
     assert run.starts_at == datetime(2026, 6, 24, 16, 0, tzinfo=UTC)
     assert run.ends_at == datetime(2026, 6, 24, 16, 45, tzinfo=UTC)
     assert run.fields == {
@@ -152,17 +155,17 @@ def test_intraday_heart_rate_is_of_an_instant_and_steps_of_a_duration() -> None:
     series = series_from_intraday(INTRADAY, time_zone="Europe/Paris")
     beats = batch(series, "heartrate", WATCH).samples
     assert beats.start_us.tolist() == [1_782_302_400_000_000, 1_782_302_700_000_000]
-    assert (beats.value.tolist(), beats.end_us) == ([63.0, 96.0], None)
+    assert (beats.values.tolist(), beats.end_us) == ([63.0, 96.0], None)
     assert beats.offset_seconds.tolist() == [PARIS_SUMMER_SECONDS] * 2
     steps = batch(series, "steps", WATCH).samples
     assert steps.end_us is not None
-    assert (steps.value.tolist(), (steps.end_us - steps.start_us).tolist()) == ([214.0], [300_000_000])
+    assert (steps.values.tolist(), (steps.end_us - steps.start_us).tolist()) == ([214.0], [300_000_000])
     phone = batch(series, "steps", PHONE).samples
     assert phone.end_us is not None
-    assert (phone.value.tolist(), (phone.end_us - phone.start_us).tolist()) == ([120.0], [60_000_000])
-    assert batch(series, "distance", WATCH).samples.value.tolist() == [160.3]
-    assert batch(series, "calories_active", WATCH).samples.value.tolist() == [9.4]
-    assert batch(series, "floors_climbed", WATCH).samples.value.tolist() == [1.0]
+    assert (phone.values.tolist(), (phone.end_us - phone.start_us).tolist()) == ([120.0], [60_000_000])
+    assert batch(series, "distance", WATCH).samples.values.tolist() == [160.3]
+    assert batch(series, "calories_active", WATCH).samples.values.tolist() == [9.4]
+    assert batch(series, "floors_climbed", WATCH).samples.values.tolist() == [1.0]
     assert len(series.batches) == 7
     assert series.refusals == (
         Refusal("intraday", "bad_time:timestamp", 1),
@@ -185,7 +188,11 @@ def test_measures_value_by_value() -> None:
     series = series_from_measure_groups(GROUPS, time_zone="Europe/Paris")
     at_us = 1_782_279_000_000_000
     found = {(one.resource, one.source.type): one.samples for one in series.batches}
-    assert {key: samples.value.tolist() for key, samples in found.items()} == {
+    cuff = found.pop(("blood_pressure", "cuff"))
+    assert cuff.value is None
+    assert {name: list(column) for name, column in cuff.fields.items()} == {"systolic": [121.0], "diastolic": [79.0]}
+    assert cuff.offset_seconds.tolist() == [PARIS_SUMMER_SECONDS]
+    assert {key: samples.values.tolist() for key, samples in found.items()} == {
         ("weight", "scale"): [72.345],
         ("fat", "scale"): [21.75],
         ("lean_body_mass", "scale"): [56.61],
@@ -198,15 +205,26 @@ def test_measures_value_by_value() -> None:
     assert series.refusals == (
         Refusal("measure", "not_a_measurement", 1),
         Refusal("measure", "not_measured_for_this_person", 1),
-        Refusal("measure", "unsupported_type:10", 1),
-        Refusal("measure", "unsupported_type:9", 1),
         Refusal("measure", "unsupported_type:91", 1),
     )
+
+
+def test_half_a_blood_pressure_is_none() -> None:
+    half = changed(GROUPS[1], measures=[{"value": 121, "type": 10, "unit": 0}, {"value": 64, "type": 11, "unit": 0}])
+    series = series_from_measure_groups([half])
+    assert [one.resource for one in series.batches] == ["heartrate"]
+    assert series.refusals == (Refusal("measure", "missing_field:blood_pressure", 1),)
+
+
+def test_a_device_that_is_named_by_no_text_is_not_named() -> None:
+    odd = changed(RUN, hash_deviceid=17)
+    assert record(workout_from_workout(odd)).source == DataSource(provider="withings", type="watch")
 
 
 def test_a_scale_makes_a_body_summary_in_percent_of_its_own_weight() -> None:
     body = record(body_from_measure_group(GROUPS[0], time_zone="Europe/Paris"))
     assert (body.resource, body.source, body.external_id) == ("body", SCALE, "4716596696")
+    assert body.raw == GROUPS[0]
     assert (body.calendar_date, body.timezone_offset_seconds) == (date(2026, 6, 24), PARIS_SUMMER_SECONDS)
     assert body.starts_at == datetime(2026, 6, 24, 5, 30, tzinfo=UTC)
     assert body.fields["weight"] == 72.345
@@ -284,4 +302,4 @@ def test_a_malformed_measure_is_refused_alone(measure: JSONValue, reason: str) -
     group = changed(GROUPS[0], measures=[measure, {"value": 61, "type": 11, "unit": 0}])
     series = series_from_measure_groups([group])
     assert series.refusals == (Refusal("measure", reason, 1),)
-    assert [one.samples.value.tolist() for one in series.batches] == [[61.0]]
+    assert [one.samples.values.tolist() for one in series.batches] == [[61.0]]

@@ -169,7 +169,13 @@ def test_what_was_refused_is_unavailable_and_not_pulled(team: Tenant, user: User
         },
     }
     with team_scope(team.context):
-        assert set(Pull.objects.values_list("resource", flat=True)) == {"activity", "sleep", "workouts"}
+        assert set(Pull.objects.values_list("resource", flat=True)) == {
+            "activity",
+            "hrv",
+            "sleep",
+            "sleep_cycle",
+            "workouts",
+        }
 
 
 @pytest.mark.usefixtures("nothing")

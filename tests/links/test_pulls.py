@@ -49,6 +49,11 @@ def _present(simulator: Simulator) -> Iterator[None]:
 
 
 _JSON = {"Content-Type": "application/json"}
+OURA = ["activity", "heartrate", "hrv", "profile", "sleep", "sleep_cycle", "workouts"]
+WITHINGS = [
+    "activity", "blood_oxygen", "blood_pressure", "body", "body_temperature", "calories_active", "distance", "fat",
+    "floors_climbed", "heartrate", "lean_body_mass", "sleep", "steps", "weight", "workouts",
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -102,12 +107,18 @@ def raw_oura(connection: Connection, simulator: Simulator, name: str, query: Map
         following = {**query, "next_token": page["next_token"]}
 
 
+def seconds_asleep(cycle: dict[str, Any]) -> int:
+    """Light, deep and REM sleep of a sleep cycle."""
+    spans = zip(cycle["stage_type"], cycle["stage_start_offset_second"], cycle["stage_end_offset_second"], strict=True)
+    return sum(end - start for stage, start, end in spans if stage in (1, 2, 3))
+
+
 def test_a_month_of_oura(team: Tenant, user: User, api: ApiClient, simulator: Simulator) -> None:
     connection = connected(team, user, "oura")
     run_all(team)
     pulls = pulls_of(team)
     assert {name: (pull.status, pull.error_code) for name, pull in pulls.items()} == dict.fromkeys(
-        ["activity", "sleep", "workouts", "heartrate"], ("success", "")
+        OURA, ("success", "")
     )
     days = {"start_date": "2026-10-16", "end_date": "2026-11-15"}
     activity = summaries(api, user, "activity")
@@ -130,14 +141,18 @@ def test_a_month_of_oura(team: Tenant, user: User, api: ApiClient, simulator: Si
     }
     assert None not in {one["timezone_offset"] for one in beats}
     assert {one["unit"] for one in beats} == {"bpm"}
+    cycles = summaries(api, user, "sleep_cycle")
+    assert {one["sleep_id"] for one in cycles} == {one["id"] for one in summaries(api, user, "sleep")}
+    asleep = {one["sleep_id"]: seconds_asleep(one) for one in cycles}
+    assert asleep == {one["id"]: one["total"] for one in summaries(api, user, "sleep")}
+    profile = api.get(f"/v2/summary/profile/{user.id}").json()
+    assert (profile["source"]["slug"], profile["height"] > 100) == ("oura", True)
 
 
 def test_a_month_of_withings(team: Tenant, user: User, api: ApiClient, simulator: Simulator) -> None:
     connection = connected(team, user, "withings")
     run_all(team)
-    assert {name: pull.status for name, pull in pulls_of(team).items()} == dict.fromkeys(
-        ["activity", "sleep", "workouts", "heartrate", "steps"], "success"
-    )
+    assert {name: pull.status for name, pull in pulls_of(team).items()} == dict.fromkeys(WITHINGS, "success")
     access = Access(f"{simulator.url}/withings", connection.access_token, frozenset())
     days = {"startdateymd": "2026-10-16", "enddateymd": "2026-11-15", "data_fields": "steps"}
     rows: list[Any] = []
@@ -161,6 +176,16 @@ def test_a_month_of_withings(team: Tenant, user: User, api: ApiClient, simulator
     assert {day: by_day[day] for day in whole_days} == {day: float(activity[day]) for day in whole_days}
     assert len(samples(api, user, "heartrate")) == 8721
     assert len(summaries(api, user, "sleep")) == 34
+    cuffs = samples(api, user, "blood_pressure")
+    assert cuffs
+    assert all(90 < one["systolic"] < 160 and 50 < one["diastolic"] < 110 for one in cuffs)
+    scales = samples(api, user, "body_weight")
+    assert [one["weight"] for one in summaries(api, user, "body")] == [one["value"] for one in scales]
+    # What the provider tells of the person's clock is kept with the user.
+    zone = api.get(f"/v2/user/{user.id}").json()["fallback_time_zone"]
+    assert (zone["id"], zone["source_slug"]) == ("Europe/Helsinki", "withings")
+    # The end of the last whole window; what is confirmed within a day is not dated anew.
+    assert datetime.fromisoformat(zone["updated_at"]) == NOW.replace(hour=0)
 
 
 def test_a_backfill_announces_each_resource_once_and_sends_no_data(team: Tenant, user: User) -> None:
@@ -169,9 +194,7 @@ def test_a_backfill_announces_each_resource_once_and_sends_no_data(team: Tenant,
     run_all(team)
     types = event_types_of(team)
     assert types[0] == "provider.connection.created"
-    assert sorted(types[1:]) == [
-        f"historical.data.{resource}.created" for resource in ("activity", "heartrate", "sleep", "workouts")
-    ]
+    assert sorted(types[1:]) == [f"historical.data.{resource}.created" for resource in OURA]
     for event_type, data in events_of(team)[1:]:
         assert event_type.startswith("historical.")
         assert (data["provider"], data["is_final"], data["user_id"]) == ("oura", True, str(user.id))
@@ -186,7 +209,7 @@ def test_the_same_month_again_changes_nothing(team: Tenant, user: User, api: Api
         pulls_schedule(connections=[connection], kind=PullKind.BACKFILL, user=user)
     run_all(team)
     assert (samples(api, user, "heartrate"), summaries(api, user, "sleep")) == before
-    assert len(pulls_of(team, status="success")) == 4
+    assert len(pulls_of(team, status="success")) == len(OURA)
 
 
 def test_a_pull_goes_on_where_a_dead_worker_left_it(team: Tenant, user: User, simulator: Simulator) -> None:
@@ -305,7 +328,7 @@ def test_ingestion_bounds_limit_what_is_asked_for(team: Tenant, simulator: Simul
 
 def test_the_sweep_wakes_what_is_due(team: Tenant, user: User) -> None:
     connected(team, user, "oura")
-    assert pulls_wake() == 4
+    assert pulls_wake() == len(OURA)
     run_all(team)
     assert pulls_wake() == 0
 
@@ -407,7 +430,7 @@ def test_an_open_pull_is_asked_for_the_days_that_came_since(team: Tenant, user: 
         with time_machine.travel(NOW + timedelta(days=2), tick=False):
             pulls_schedule(connections=[connection], kind=PullKind.REFRESH, user=user)
         spans = set(Pull.objects.values_list("start_on", "end_on"))
-        assert (Pull.objects.count(), spans) == (4, {(date(2026, 11, 12), date(2026, 11, 18))})
+        assert (Pull.objects.count(), spans) == (len(OURA), {(date(2026, 11, 12), date(2026, 11, 18))})
         pulls_schedule(connections=[connection], kind=PullKind.REFRESH, user=user)
         assert set(Pull.objects.values_list("end_on", flat=True)) == {date(2026, 11, 18)}
 
@@ -444,8 +467,6 @@ def test_reconnecting_wakes_a_backfill_that_rests(team: Tenant, user: User) -> N
         Pull.objects.filter(resource="activity").update(status="in_progress", not_before=later, lease_until=later)
     connected(team, user, "oura")
     assert {name: pull.not_before for name, pull in pulls_of(team).items()} == {
-        "sleep": NOW,
+        **dict.fromkeys(OURA, NOW),
         "activity": later,
-        "workouts": NOW,
-        "heartrate": NOW,
     }

@@ -21,7 +21,16 @@ _PAGES_MAXIMUM: Final = 500
 class OuraConnector:
     """Oura's `usercollection`."""
 
-    window_days: Mapping[str, int] = {"sleep": 30, "activity": 30, "workouts": 30, "heartrate": 7, "hrv": 30}
+    window_days: Mapping[str, int] = {
+        "sleep": 30,
+        "sleep_cycle": 30,
+        "activity": 30,
+        "workouts": 30,
+        "heartrate": 7,
+        "hrv": 30,
+        # What Oura knows of the person has no days: one call tells all.
+        "profile": 366,
+    }
 
     def account_id(self, access: Access) -> str:
         """The id of `personal_info`, where its scope was given."""
@@ -38,15 +47,26 @@ class OuraConnector:
             return summaries_of(convert.activity_from_daily_activity(one) for one in documents)
         if resource == "workouts":
             return summaries_of(convert.workout_from_workout(one) for one in _documents(access, "workout", days))
-        if resource == "sleep":
-            scores = convert.sleep_scores(_documents(access, "daily_sleep", days))
-            nights = _documents(access, "sleep", days)
-            return summaries_of(convert.sleep_from_sleep(one, scores=scores) for one in nights)
+        if resource in ("sleep", "sleep_cycle"):
+            return _sleep(access, days, stages=resource == "sleep_cycle")
+        if resource == "profile":
+            return summaries_of([convert.profile_from_personal_info(access.get(f"{_COLLECTION}personal_info", {}))])
         if resource == "hrv":
             return series_of((convert.hrv_from_sleep(one) for one in _documents(access, "sleep", days)), resource)
         if resource == "heartrate":
             return _heartrate(access, start_on, end_on)
         raise ProviderFailure(FailureKind.REFUSED)
+
+
+def _sleep(access: Access, days: Mapping[str, str], *, stages: bool) -> Pulled:
+    """Nights; with `stages` each with its stages, which are kept only where their night is."""
+    scores = convert.sleep_scores(_documents(access, "daily_sleep", days))
+    documents = list(_documents(access, "sleep", days))
+    nights = [convert.sleep_from_sleep(one, scores=scores) for one in documents]
+    if not stages:
+        return summaries_of(nights)
+    staged = [one for one in documents if convert.has_stages(one)]
+    return summaries_of([*nights, *(convert.sleep_cycle_from_sleep(one) for one in staged)])
 
 
 def _heartrate(access: Access, start_on: date, end_on: date) -> Pulled:

@@ -6,12 +6,14 @@ Shapes: Oura API v2, OpenAPI document 1.35. Read, not exercised against a live a
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregation.records import OFFSET_UNKNOWN, DataSource, SummaryRecord
+from aggregation.records import OFFSET_UNKNOWN, UNDATED, DataSource, SummaryRecord
 from healthsvc.kernel.typing import JSONValue
+from healthsvc.kernel.units import centimetres_from_metres
 from links.connectors.oura.catalogue import sport_of
 from links.connectors.payload import (
     MalformedError,
@@ -46,6 +48,9 @@ _SLEEP_TYPES: Mapping[str, str] = {
 }
 #: Types that say there was no sleep, and why nothing is stored.
 _NO_SLEEP: Mapping[str, str] = {"deleted": "deleted_at_source", "rest": "rejected_by_person"}
+_SLOT_SECONDS = 300
+#: The API's stage for what a source does not know.
+_STAGE_UNKNOWN = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,7 @@ def activity_from_daily_activity(payload: JSONValue) -> SummaryRecord:
             "medium": minutes_from_seconds(optional_number(item, "medium_activity_time")),
             "high": minutes_from_seconds(optional_number(item, "high_activity_time")),
         },
+        raw=item,
     )
 
 
@@ -144,6 +150,7 @@ def sleep_from_sleep(payload: JSONValue, *, scores: Mapping[date, int] | None = 
             "average_hrv": optional_number(item, "average_hrv"),
             "respiratory_rate": optional_number(item, "average_breath"),
         },
+        raw=item,
     )
 
 
@@ -173,6 +180,7 @@ def workout_from_workout(payload: JSONValue) -> SummaryRecord:
             "moving_time": seconds,
             "provider_id": identity,
         },
+        raw=item,
     )
 
 
@@ -221,23 +229,72 @@ def hrv_from_sleep(payload: JSONValue) -> Series:
     return _sampled(payload, "hrv", "hrv")
 
 
-def hypnogram_from_sleep(payload: JSONValue) -> Series:
-    """The five-minute stages of a night as intervals: 1 deep, 2 light, 3 REM, 4 awake, as the API counts them."""
-    try:
-        item = document(payload)
-        start = local_instant(item, "bedtime_start")
-        stages = text(item, "sleep_phase_5_min")
-    except MalformedError as error:
-        return Series((), counted("sleep", [error.reason]))
-    offset_seconds, start_us = offset_seconds_of(start), microseconds(start)
-    slot_us = 300 * 1_000_000
-    samples = [
-        Sample(start_us + index * slot_us, float(stage), start_us + (index + 1) * slot_us, offset_seconds)
-        for index, stage in enumerate(stages)
-        if stage in "1234"
-    ]
-    unknown = ["unknown_stage"] * (len(stages) - len(samples))
-    return Series(batches_of({("hypnogram", SOURCE): samples}), counted("sleep", unknown))
+def has_stages(payload: JSONValue) -> bool:
+    """Whether a sleep document tells stages: a night that is still being worked on has none, and what is no sleep."""
+    return (
+        isinstance(payload, Mapping) and bool(payload.get("sleep_phase_5_min")) and payload.get("type") not in _NO_SLEEP
+    )
+
+
+@refusing("sleep_cycle")
+def sleep_cycle_from_sleep(payload: JSONValue) -> SummaryRecord:
+    """The stages of a night, told in slots of five minutes: 1 deep, 2 light, 3 REM, 4 awake, as the API counts them.
+
+    Neighbouring slots of one stage are one stretch; what is none of the four is unknown.
+    """
+    item = document(payload)
+    start, end = local_instant(item, "bedtime_start"), local_instant(item, "bedtime_end")
+    stages, identity, duration_seconds = text(item, "sleep_phase_5_min"), text(item, "id"), in_order(start, end)
+    begins: list[JSONValue] = []
+    ends: list[JSONValue] = []
+    kinds: list[JSONValue] = []
+    slot = 0
+    for stage, run in groupby(stages):
+        begin_seconds = slot * _SLOT_SECONDS
+        slot += len(list(run))
+        if begin_seconds < duration_seconds:
+            begins.append(begin_seconds)
+            ends.append(min(slot * _SLOT_SECONDS, duration_seconds))
+            kinds.append(int(stage) if stage in "1234" else _STAGE_UNKNOWN)
+    return SummaryRecord(
+        resource="sleep_cycle",
+        source=SOURCE,
+        external_id=identity,
+        calendar_date=calendar_day(item, "day"),
+        starts_at=start.astimezone(UTC),
+        ends_at=end.astimezone(UTC),
+        timezone_offset_seconds=offset_seconds_of(end),
+        fields={
+            "sleep_external_id": identity,
+            "session_start": utc_text(start),
+            "session_end": utc_text(end),
+            "stage_start_offset_second": begins,
+            "stage_end_offset_second": ends,
+            "stage_type": kinds,
+        },
+    )
+
+
+@refusing("personal_info")
+def profile_from_personal_info(payload: JSONValue) -> SummaryRecord:
+    """What Oura knows of the person. It tells an age and no date of birth; the email address is left where it is."""
+    item = document(payload)
+    height = optional_number(item, "height")
+    sex = optional_text(item, "biological_sex")
+    return SummaryRecord(
+        resource="profile",
+        source=SOURCE,
+        external_id="profile",
+        calendar_date=UNDATED,
+        starts_at=None,
+        ends_at=None,
+        timezone_offset_seconds=None,
+        fields={
+            "height": None if height is None else round(centimetres_from_metres(height)),
+            "sex": sex if sex is None or sex in ("female", "male") else "other",
+        },
+        raw={name: value for name, value in item.items() if name != "email"},
+    )
 
 
 def _sampled(payload: JSONValue, name: str, resource: str) -> Series:

@@ -24,12 +24,15 @@ class Measure:
     resource: str | None
 
 
-#: `type` of a measure; units after x 10^unit: kg, %, bpm, °C, ml/min/kg.
+BLOOD_PRESSURE = "blood_pressure"
+#: `type` of a measure; units after x 10^unit: kg, %, bpm, mmHg, °C.
 MEASURE_RESOURCES: Mapping[int, Measure] = {
     1: Measure("weight", "weight"),
     5: Measure("fat_free_mass", "lean_body_mass"),
     6: Measure("fat_ratio", "fat"),
     8: Measure("fat_mass", None),
+    9: Measure("diastolic", BLOOD_PRESSURE),
+    10: Measure("systolic", BLOOD_PRESSURE),
     11: Measure("pulse", "heartrate"),
     54: Measure("blood_oxygen", "blood_oxygen"),
     71: Measure("body_temperature", "body_temperature"),

@@ -3,10 +3,12 @@
 Read from Withings' public API reference, not exercised against a live account.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
+from aggregation.records import Refusal, SummaryRecord
 from healthsvc.kernel.typing import JSONValue
 from links.connectors.base import Pulled, series_of, summaries_of
 from links.connectors.envelopes import body_of
@@ -24,9 +26,31 @@ _FIELDS: Final[Mapping[str, str]] = {
     "getsummary": "total_sleep_time,asleepduration,lightsleepduration,remsleepduration,deepsleepduration,"
     "sleep_efficiency,sleep_latency,wakeupduration,sleep_score,hr_average,hr_min,rr_average",
 }
-_INTRADAY_FIELDS: Final[Mapping[str, str]] = {"heartrate": "heart_rate", "steps": "steps,duration"}
+_INTRADAY_FIELDS: Final[Mapping[str, str]] = {
+    "heartrate": "heart_rate",
+    "steps": "steps,duration",
+    "distance": "distance,duration",
+    "calories_active": "calories,duration",
+    "floors_climbed": "elevation,duration",
+}
 #: Numbers of the measures that make up a resource.
-_MEASURES: Final[Mapping[str, str]] = {"weight": "1", "fat": "6", "body": "1,5,6,8,76,77,88,170"}
+_MEASURES: Final[Mapping[str, str]] = {
+    "weight": "1",
+    "fat": "6",
+    "lean_body_mass": "5",
+    "body": "1,5,6,8,76,77,88,170",
+    "blood_pressure": "9,10",
+    "blood_oxygen": "54",
+    "body_temperature": "71",
+}
+
+
+#: Resources that are listed day by day: path, action, the list's name in the answer, and the converter of a row.
+_LISTINGS: Final[Mapping[str, tuple[str, str, str, Callable[[JSONValue], SummaryRecord | Refusal]]]] = {
+    "activity": ("/v2/measure", "getactivity", "activities", convert.activity_from_activity),
+    "workouts": ("/v2/measure", "getworkouts", "series", convert.workout_from_workout),
+    "sleep": ("/v2/sleep", "getsummary", "series", convert.sleep_from_summary),
+}
 
 
 class WithingsConnector:
@@ -38,9 +62,16 @@ class WithingsConnector:
         "workouts": 30,
         "heartrate": 7,
         "steps": 7,
+        "distance": 7,
+        "calories_active": 7,
+        "floors_climbed": 7,
         "weight": 30,
         "fat": 30,
+        "lean_body_mass": 30,
         "body": 30,
+        "blood_pressure": 30,
+        "blood_oxygen": 30,
+        "body_temperature": 30,
     }
 
     def account_id(self, access: Access) -> str:
@@ -50,15 +81,10 @@ class WithingsConnector:
     def pull(self, access: Access, resource: str, start_on: date, end_on: date) -> Pulled:
         """The person's days from `start_on` to `end_on`, both included."""
         days = {"startdateymd": start_on.isoformat(), "enddateymd": end_on.isoformat()}
-        if resource == "activity":
-            rows = _rows(access, "/v2/measure", "getactivity", "activities", days)
-            return summaries_of(convert.activity_from_activity(row) for row in rows)
-        if resource == "workouts":
-            rows = _rows(access, "/v2/measure", "getworkouts", "series", days)
-            return summaries_of(convert.workout_from_workout(row) for row in rows)
-        if resource == "sleep":
-            rows = _rows(access, "/v2/sleep", "getsummary", "series", days)
-            return summaries_of(convert.sleep_from_summary(row) for row in rows)
+        if resource in _LISTINGS:
+            path, action, name, converted = _LISTINGS[resource]
+            rows = list(_rows(access, path, action, name, days))
+            return replace(summaries_of(converted(row) for row in rows), time_zone=_time_zone(rows))
         if resource in _INTRADAY_FIELDS:
             return _intraday(access, resource, start_on, end_on)
         if resource in _MEASURES:
@@ -81,7 +107,7 @@ def _intraday(access: Access, resource: str, start_on: date, end_on: date) -> Pu
         }
         body = body_of(access.post("/v2/measure", form))
         found.append(convert.series_from_intraday(body.get("series"), time_zone=time_zone))
-    return series_of(found, resource)
+    return replace(series_of(found, resource), time_zone=time_zone)
 
 
 def _measures(access: Access, resource: str, start_on: date, end_on: date) -> Pulled:
@@ -95,8 +121,10 @@ def _measures(access: Access, resource: str, start_on: date, end_on: date) -> Pu
     groups = list(_rows(access, "/measure", "getmeas", "measuregrps", span, zones))
     time_zone = _time_zone(zones)
     if resource == "body":
-        return summaries_of(convert.body_from_measure_group(group, time_zone=time_zone) for group in groups)
-    return series_of([convert.series_from_measure_groups(groups, time_zone=time_zone)], resource)
+        bodies = summaries_of(convert.body_from_measure_group(group, time_zone=time_zone) for group in groups)
+        return replace(bodies, time_zone=time_zone)
+    found = series_of([convert.series_from_measure_groups(groups, time_zone=time_zone)], resource)
+    return replace(found, time_zone=time_zone)
 
 
 def _time_zone(rows: Iterable[JSONValue]) -> str | None:

@@ -4,7 +4,7 @@ Shapes: Withings public API reference, the Measure v2, Sleep v2 and Measure serv
 against a live account.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -12,12 +12,14 @@ from aggregation.records import OFFSET_UNKNOWN, DataSource, SummaryRecord
 from healthsvc.kernel.typing import JSONValue
 from healthsvc.kernel.units import percent_from_fraction
 from links.connectors.payload import (
+    CuffReading,
     MalformedError,
     Sample,
     Series,
     batches_of,
     calendar_day,
     counted,
+    cuff_batch_of,
     document,
     epoch_instant,
     in_order,
@@ -34,7 +36,7 @@ from links.connectors.payload import (
     utc_text,
     whole,
 )
-from links.connectors.withings.catalogue import MEASURE_RESOURCES, SPORTS, Measure, source_type_of
+from links.connectors.withings.catalogue import BLOOD_PRESSURE, MEASURE_RESOURCES, SPORTS, Measure, source_type_of
 
 LONG_SLEEP_SECONDS = 3 * 3600
 
@@ -70,12 +72,15 @@ def offset_seconds_at(moment: datetime, time_zone: str | None) -> int | None:
         return None
 
 
-def _source(item: Mapping[str, JSONValue]) -> DataSource:
-    for name in ("model_id", "modelid", "model"):
+def _source(item: Mapping[str, JSONValue], models: Sequence[str] = ("model_id", "modelid", "model")) -> DataSource:
+    """The device a row names, by the id that is the same in every service, and its kind by its model."""
+    named = item.get("hash_deviceid") or item.get("deviceid")
+    device_id = named if isinstance(named, str) else None
+    for name in models:
         model = item.get(name)
         if isinstance(model, int) and not isinstance(model, bool):
-            return DataSource(provider="withings", type=source_type_of(model))
-    return DataSource(provider="withings")
+            return DataSource("withings", source_type_of(model), device_id=device_id)
+    return DataSource("withings", device_id=device_id)
 
 
 @refusing("activity")
@@ -108,6 +113,7 @@ def activity_from_activity(payload: JSONValue) -> SummaryRecord:
             "high": minutes_from_seconds(optional_number(item, "intense")),
             "heart_rate": _heart_rate(item),
         },
+        raw=item,
     )
 
 
@@ -162,6 +168,7 @@ def sleep_from_summary(payload: JSONValue) -> SummaryRecord:
             "latency": optional_whole(data, "sleep_latency"),
             "respiratory_rate": optional_number(data, "rr_average") or None,
         },
+        raw=item,
     )
 
 
@@ -173,8 +180,7 @@ def _state(completed: JSONValue) -> str | None:
 
 def _sleep_source(item: Mapping[str, JSONValue]) -> DataSource:
     # In a sleep row `model` is a kind of device (16 tracker, 32 sleep monitor); only `model_id` is a model.
-    model = item.get("model_id")
-    return _source({"model_id": model}) if model is not None else DataSource(provider="withings")
+    return _source(item, ["model_id"])
 
 
 @refusing("workout")
@@ -211,6 +217,7 @@ def workout_from_workout(payload: JSONValue) -> SummaryRecord:
             "moving_time": max(0, seconds - paused),
             "provider_id": identity,
         },
+        raw=item,
     )
 
 
@@ -268,30 +275,41 @@ def _offset_or_unknown(moment: datetime, time_zone: str | None) -> int:
 
 
 def series_from_measure_groups(groups: Iterable[JSONValue], *, time_zone: str | None = None) -> Series:
-    """The `measuregrps` of `getmeas` as samples. A measure type with no series of ours is refused by its number.
+    """The `measuregrps` of `getmeas` as samples. A measure type that is no series of ours is refused by its number.
 
-    Blood pressure is refused so too: its two values do not fit one column of samples.
+    The two values of a cuff's group are one sample of blood pressure.
     """
     samples: dict[tuple[str, DataSource], list[Sample]] = {}
+    cuffs: dict[DataSource, list[CuffReading]] = {}
     reasons: list[str] = []
     for payload in groups:
         try:
             item = _own_group(payload)
             at = epoch_instant(item, "date")
+            source = _source(item)
         except MalformedError as error:
             reasons.append(error.reason)
             continue
+        at_us, offset_seconds = microseconds(at), _offset_or_unknown(at, time_zone)
+        pressures: dict[str, float] = {}
         for entry in _measures(item):
             try:
                 measure, value = _measured(entry)
-                if measure.resource is None:
-                    continue
             except MalformedError as error:
                 reasons.append(error.reason)
                 continue
-            sample = Sample(microseconds(at), value, offset_seconds=_offset_or_unknown(at, time_zone))
-            samples.setdefault((measure.resource, _source(item)), []).append(sample)
-    return Series(batches_of(samples), counted("measure", reasons))
+            if measure.resource == BLOOD_PRESSURE:
+                pressures[measure.name] = value
+            elif measure.resource is not None:
+                sample = Sample(at_us, value, offset_seconds=offset_seconds)
+                samples.setdefault((measure.resource, source), []).append(sample)
+        if len(pressures) == 1:
+            reasons.append("missing_field:blood_pressure")
+        elif pressures:
+            reading = CuffReading(at_us, pressures["systolic"], pressures["diastolic"], offset_seconds)
+            cuffs.setdefault(source, []).append(reading)
+    readings = tuple(cuff_batch_of(BLOOD_PRESSURE, source, found) for source, found in cuffs.items())
+    return Series(batches_of(samples) + readings, counted("measure", reasons))
 
 
 @refusing("body")
@@ -331,6 +349,7 @@ def body_from_measure_group(payload: JSONValue, *, time_zone: str | None = None)
             "lean_body_mass_kilogram": masses.get("fat_free_mass"),
             **{name: None if mass is None else percent_from_fraction(mass / weight) for name, mass in shares.items()},
         },
+        raw=item,
     )
 
 
