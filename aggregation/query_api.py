@@ -11,8 +11,10 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from aggregation.priorities import query_priorities
 from aggregation.query import (
     Budget,
+    Plan,
     QueryError,
     Table,
     query_compile,
@@ -21,7 +23,7 @@ from aggregation.query import (
     render_json,
     render_parquet_archive,
 )
-from aggregation.query_reader import SCHEMA, StoreReader
+from aggregation.query_reader import SCHEMA, StoreReader, local_now_us
 from healthsvc.kernel.api import Access, ServiceViewSet
 from healthsvc.kernel.errors import ErrorCode, Problem, ServiceError, invalid
 from healthsvc.kernel.principal import TeamContext
@@ -30,6 +32,10 @@ from users.models import User
 from users.selectors import user_get
 
 ARCHIVE_NAME = "query-result.tar.gz"
+_CLOSED_BETA = (
+    "The aggregation query is in closed beta and is not enabled for this team in this environment; "
+    "whoever operates the service can enable it."
+)
 
 
 class AggregationResult(serializers.Serializer[Any]):
@@ -49,9 +55,11 @@ class QueryBatch(serializers.Serializer[Any]):
 
     timeframe = serializers.DictField(help_text='{"type": "relative", "anchor": date, "past": {"unit", "value"}}')
     queries = serializers.ListField(
-        child=serializers.DictField(), help_text='[{"select": […], "group_by": […], "where": text}]'
+        child=serializers.DictField(), help_text='[{"select": […], "group_by": […], "where": text, "align": {…}}]'
     )
-    config = serializers.DictField(required=False, help_text='{"provider_priority_overrides": [slug]}')
+    config = serializers.DictField(
+        required=False, help_text='{"provider_priority_overrides": [slug], "source_mode": "priority" or "merge"}'
+    )
 
 
 class QueryViewSet(ServiceViewSet):
@@ -75,7 +83,7 @@ class QueryViewSet(ServiceViewSet):
     def query_one(self, request: Request, user_id: UUID) -> HttpResponseBase:
         """Aggregates over samples and summaries; JSON, or a Parquet archive where Accept names its media type."""
         if not team_settings(self.team).aggregation_enabled:
-            raise ServiceError(ErrorCode.NOT_ALLOWED, "The aggregation query is not enabled for this team.")
+            raise ServiceError(ErrorCode.NOT_ALLOWED, _CLOSED_BETA)
         user = user_get(self.team, user_id)
         try:
             tables = _answered(self.team, user, self.body_object())
@@ -89,11 +97,20 @@ class QueryViewSet(ServiceViewSet):
 
 
 def _answered(team: TeamContext, user: User, body: object) -> list[Table]:
-    budget = Budget()
-    plan = query_compile(
-        query_parse(body), SCHEMA, budget=budget, qualified_names=bool(settings.QUALIFIED_COLUMN_NAMES)
+    plan = query_plan(team, body)
+    reader = StoreReader(team, user, rows_maximum=plan.budget.max_rows, order=plan.order)
+    return query_run(plan, reader, now_us=local_now_us(user))
+
+
+def query_plan(team: TeamContext | None, body: object) -> Plan:
+    """The plan of a request's body, with a team's priorities. Raises QueryError with every problem found."""
+    return query_compile(
+        query_parse(body),
+        SCHEMA,
+        priorities=None if team is None else query_priorities(team),
+        budget=Budget(),
+        qualified_names=bool(settings.QUALIFIED_COLUMN_NAMES),
     )
-    return query_run(plan, StoreReader(team, user, rows_maximum=budget.max_rows))
 
 
 def _refusal(error: QueryError) -> ServiceError:
@@ -102,5 +119,17 @@ def _refusal(error: QueryError) -> ServiceError:
 
 
 def _wants_archive(accept: str) -> bool:
-    media_types = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
-    return settings.PARQUET_MEDIA_TYPE.lower() in media_types
+    """Whether the archive is asked for by its name, and no less than JSON; whatever else is asked for gets JSON."""
+    wanted = {name: quality for name, quality in map(_media_range, accept.split(",")) if quality > 0}
+    archive = wanted.get(settings.PARQUET_MEDIA_TYPE.lower())
+    return archive is not None and archive >= wanted.get("application/json", 0.0)
+
+
+def _media_range(part: str) -> tuple[str, float]:
+    """A media range of an Accept header and its weight; a weight that can't be read counts as the highest."""
+    name, *parameters = (piece.strip().lower() for piece in part.split(";"))
+    weights = [piece.removeprefix("q=") for piece in parameters if piece.startswith("q=")]
+    try:
+        return name, float(weights[0]) if weights else 1.0
+    except ValueError:
+        return name, 1.0

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregation.query.columns import DAY_US, Ints
+from aggregation.query.columns import DAY_US, Ints, run_starts
 from aggregation.query.nodes import Part, Period, Unit
 
 _OfDays: TypeAlias = Callable[[Ints], Ints]
@@ -22,6 +22,8 @@ _WIDTH_US = {Unit.MINUTE: _MINUTE_US, Unit.HOUR: _HOUR_US, Unit.DAY: DAY_US, Uni
 _ORIGIN_US = 11_323 * DAY_US
 #: 1970-01-01 was a Thursday: ISO weekday 4, counted from 0 as 3.
 _EPOCH_WEEKDAY = 3
+#: Buckets are looked for by their edges where they hold at least so many times on average.
+_ROWS_PER_SEARCH = 8
 #: Buckets of more years than the calendar has all begin in year 1.
 _MAX_YEARS = 10_000
 
@@ -48,6 +50,46 @@ def bucket_starts(numbers: Ints, period: Period) -> Ints:
         years = np.maximum(numbers * min(period.value, _MAX_YEARS), 1)
         months = (years - 1970) * 12
     return months.astype("M8[M]").astype("M8[us]").astype(np.int64)
+
+
+def bucket_runs(ascending_us: Ints, period: Period) -> tuple[Ints, Ints]:
+    """Where the runs of times of one bucket begin, and the buckets' numbers; of at least one time.
+
+    Few wide buckets are found by looking for their edges, which leaves most of the times untouched.
+    """
+    ends = bucket_numbers(ascending_us[[0, -1]], period)
+    first, last = int(ends[0]), int(ends[1])
+    if (last - first + 1) * _ROWS_PER_SEARCH > len(ascending_us):
+        numbers = bucket_numbers(ascending_us, period)
+        starts = run_starts(numbers)
+        return starts, numbers[starts]
+    numbers = np.arange(first, last + 1, dtype=np.int64)
+    edges_us = bucket_starts(numbers[1:], period)
+    starts = np.append(np.zeros(1, np.int64), np.searchsorted(ascending_us, edges_us))
+    has_rows = np.diff(starts, append=len(ascending_us)) > 0
+    return starts[has_rows], numbers[has_rows]
+
+
+def shifted(local_us: Ints, period: Period, *, back: bool = False) -> Ints:
+    """Each time a period later or earlier; months and years keep the day, or take the last one of a shorter month."""
+    sign = -1 if back else 1
+    width_us = _WIDTH_US.get(period.unit)
+    if width_us is not None:
+        return local_us + sign * width_us * period.value
+    days = local_us // DAY_US
+    months = _dates(days).astype("M8[M]").astype(np.int64)
+    day = days - _first_days(months)
+    months = months + sign * min(period.value, _MAX_YEARS) * (12 if period.unit is Unit.YEAR else 1)
+    first_days = _first_days(months)
+    last_day = _first_days(months + 1) - first_days - 1
+    moved: Ints = (first_days + np.minimum(day, last_day)) * DAY_US + local_us % DAY_US
+    return moved
+
+
+def _first_days(months: Ints) -> Ints:
+    """The first day of each month since January 1970, in days since then."""
+    first_days: Ints = months.astype("M8[M]").astype("M8[D]").astype(np.int64)
+    return first_days
 
 
 def date_parts(local_us: Ints, part: Part) -> Ints:

@@ -5,18 +5,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from aggregation.query.naming import column_names
-from aggregation.query.nodes import Period, Placeholder, QueryBatch, RelativeTimeframe, Unit
+from aggregation.query.nodes import Period, Placeholder, QueryBatch, RelativeTimeframe, SourceMode, Unit
 from aggregation.query.priorities import Priorities, SourceOrder
-from aggregation.query.problems import ProblemLog, QueryError
+from aggregation.query.problems import ProblemLog, ProblemType, QueryError
 from aggregation.query.resolve import placeholder_refusal, query_resolve
 from aggregation.query.resolved import (
     INDEX,
     TIMESERIES,
     KeyColumn,
     KeyTrunc,
+    Ref,
     ResolvedQuery,
     Selected,
     SelectKey,
+    SubqueryRef,
     condition_refs,
 )
 from aggregation.query.schema import Schema
@@ -62,12 +64,16 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """One query: read `resources` (or the table's `columns`), filter, group, keep the best source, reduce."""
+    """One query: read `resources` (or the table's `columns`), filter, group, settle the sources, reduce, align.
+
+    Of several sources in a group the best one is kept, or gaps of the better ones are filled with the next, or all are.
+    """
 
     query: ResolvedQuery
     columns: tuple[str, ...]
     outputs: tuple[Output, ...]
     keeps_best_source: bool
+    merges_sources: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,8 @@ def query_compile(
     if isinstance(batch.timeframe, Placeholder):
         placeholder_refusal(batch.timeframe, log)
     resolved = [query_resolve(query, schema, log) for query in batch.queries]
-    plans = tuple(_plan(query, qualified_names, log) for query in resolved if query is not None)
+    mode = batch.source_mode
+    plans = tuple(_plan(query, mode, log, qualified=qualified_names) for query in resolved if query is not None)
     log.raise_if_any()
     if isinstance(batch.timeframe, Placeholder):
         raise QueryError(())  # unreachable: the refusal above has been raised
@@ -100,25 +107,39 @@ def query_compile(
     return Plan(window_of(batch.timeframe), plans, order, budget or Budget())
 
 
-def _plan(query: ResolvedQuery, qualified_names: bool, log: ProblemLog) -> QueryPlan:
-    names = column_names(query, qualified=qualified_names, log=log)
+def _plan(query: ResolvedQuery, mode: SourceMode, log: ProblemLog, *, qualified: bool) -> QueryPlan:
+    names = column_names(query, qualified=qualified, log=log)
     outputs = tuple(Output(name, item) for name, item in zip(names, query.select, strict=True))
     truncated = [offset for offset, key in enumerate(query.keys) if isinstance(key, KeyTrunc)]
     if truncated and not any(isinstance(item, SelectKey) for item in query.select):
         outputs = (Output(INDEX, SelectKey(truncated[0], query.at)), *outputs)
     keyed = {key.ref.name for key in query.keys if isinstance(key, KeyColumn)}
-    keeps_best_source = query.is_grouped and not keyed.issuperset(_SOURCE_COLUMNS)
-    return QueryPlan(query, _columns(query, keeps_best_source), outputs, keeps_best_source)
+    chooses = query.is_grouped and query.has_sources and not keyed.issuperset(_SOURCE_COLUMNS)
+    merges = chooses and mode is SourceMode.MERGE and query.table == TIMESERIES
+    if merges and query.bucket is None:
+        msg = "with the source_mode 'merge' gaps are filled bucket by bucket: group by a date_trunc"
+        log.add((*query.at, "group_by"), ProblemType.NOT_ALLOWED, msg)
+    return QueryPlan(
+        query=query,
+        columns=_columns(query, chooses),
+        outputs=outputs,
+        keeps_best_source=chooses and not merges,
+        merges_sources=merges,
+    )
 
 
-def _columns(query: ResolvedQuery, keeps_best_source: bool) -> tuple[str, ...]:
+def _columns(query: ResolvedQuery, chooses: bool) -> tuple[str, ...]:
     """The columns that are looked at, each once; a timeseries is read whole, so this tells what is used of it."""
-    used = [item.ref.name for item in query.select if not isinstance(item, SelectKey)]
+    used = [_read_column(item.ref) for item in query.select if not isinstance(item, SelectKey)]
     used += [key.ref.name for key in query.keys if isinstance(key, KeyColumn)]
     used += [ref.name for ref in condition_refs(query.where)]
-    if keeps_best_source and query.table != TIMESERIES:
+    if chooses and query.table != TIMESERIES:
         used += _SOURCE_COLUMNS
     return tuple(dict.fromkeys(name for name in used if name != INDEX))
+
+
+def _read_column(ref: Ref) -> str:
+    return ref.column.name if isinstance(ref, SubqueryRef) else ref.name
 
 
 def window_of(timeframe: RelativeTimeframe) -> Window:

@@ -38,9 +38,9 @@ from aggregation.query.where import WhereError, where_parse
 MAX_NAME_LENGTH = 64
 #: A period of this many units is longer than any history, of whatever unit.
 MAX_PERIOD_VALUE = 60_000_000
-#: What `date_trunc` takes of each unit, above which the next larger unit is meant; years are unbounded.
-TRUNC_BELOW = {Unit.MINUTE: 60, Unit.HOUR: 24, Unit.DAY: 31, Unit.WEEK: 13}
-TRUNC_MONTHS = (1, 2, 3, 4, 6)
+#: What `date_trunc` and `align` take of each unit, above which the next larger unit is meant; years are unbounded.
+PERIOD_BELOW = {Unit.MINUTE: 60, Unit.HOUR: 24, Unit.DAY: 31, Unit.WEEK: 13}
+PERIOD_MONTHS = (1, 2, 3, 4, 6)
 
 Json: TypeAlias = Mapping[str, object]
 E = TypeVar("E", bound=StrEnum)
@@ -171,22 +171,24 @@ class ExpressionParser:
 
     def _date_trunc(self, item: Json, loc: Loc) -> DateTrunc | None:
         self.keys(item, loc, required=("date_trunc", "arg"))
-        period = self.period(item["date_trunc"], (*loc, "date_trunc"))
-        if period is not None and not self._trunc_is_valid(period):
-            return None
+        period = self._bounded(item["date_trunc"], loc, "date_trunc")
         argument = self._bucket_argument(item, loc)
         return None if period is None or argument is None else DateTrunc(period, argument, loc)
 
-    def _trunc_is_valid(self, period: Period) -> bool:
-        below = TRUNC_BELOW.get(period.unit)
+    def _bounded(self, value: object, loc: Loc, key: str) -> Period | None:
+        """The period under `key`, within the limits of its unit."""
+        period = self.period(value, (*loc, key))
+        if period is None:
+            return None
+        below = PERIOD_BELOW.get(period.unit)
         if below is not None and period.value >= below:
-            msg = f"a date_trunc in units of {period.unit} takes a value from 1 to {below - 1}"
-        elif period.unit is Unit.MONTH and period.value not in TRUNC_MONTHS:
-            msg = f"a date_trunc in units of month takes {one_of(list(map(str, TRUNC_MONTHS)))}"
+            msg = f"a {key} in units of {period.unit} takes a value from 1 to {below - 1}"
+        elif period.unit is Unit.MONTH and period.value not in PERIOD_MONTHS:
+            msg = f"a {key} in units of month takes {one_of(list(map(str, PERIOD_MONTHS)))}"
         else:
-            return True
+            return period
         self.log.add((*period.at, "value"), ProblemType.OUT_OF_RANGE, msg)
-        return False
+        return None
 
     def _date_part(self, item: Json, loc: Loc) -> DatePart | None:
         self.keys(item, loc, required=("date_part", "arg"))
@@ -261,7 +263,7 @@ class ExpressionParser:
             return None
         cap = "span" if mode is CarryMode.NEAREST else "max_age"
         self.keys(carry, at, required=("mode",), optional=(cap,))
-        limit = None if carry.get(cap) is None else self.period(carry[cap], (*at, cap))
+        limit = None if carry.get(cap) is None else self._bounded(carry[cap], at, cap)
         return Align(mode, limit, loc)
 
     def where(self, value: object, loc: Loc) -> WhereNode | None:

@@ -1,7 +1,7 @@
 """The rows one query works on: columns built when asked for, whatever series or summary rows they come from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -18,11 +18,15 @@ from aggregation.query.columns import (
     labels_column,
     table_column,
 )
+from aggregation.query.lists import lists_at, subquery_column
 from aggregation.query.priorities import SourceOrder
-from aggregation.query.reader import FieldValues, Labels, SeriesArrays, TableArrays
-from aggregation.query.resolved import INDEX, ColumnRef
+from aggregation.query.reader import FieldValues, Labels, ListValues, SeriesArrays, TableArrays
+from aggregation.query.resolved import INDEX, ColumnRef, Ref, SubqueryRef
 from aggregation.query.schema import ColumnType
 from aggregation.records import OFFSET_UNKNOWN
+
+#: No sample lasts longer than a century.
+_LONGEST_SECONDS = 36_525 * 86_400.0
 
 
 class Frame(Protocol):
@@ -36,56 +40,93 @@ class Frame(Protocol):
     def instant_us(self) -> Ints:
         """What orders the rows in time."""
 
-    def column(self, ref: ColumnRef) -> Column:
+    def column(self, ref: Ref) -> Column:
         """One value a row."""
 
-    def source_ranks(self, order: SourceOrder) -> Ints | None:
-        """Per row, 0 for the source that counts first; None where all rows have one rank."""
+    def sources(self, order: SourceOrder) -> "Sources":
+        """Which source each row is of."""
 
     def parts(self) -> tuple[int, Ints | None]:
         """How many resources are mixed, and which one each row is of; None where there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """names: (provider, source type), the one that counts first in front.
+
+    ranks: per row the position in `names`; None where there are not two.
+    """
+
+    names: tuple[tuple[str, str], ...]
+    ranks: Ints | None
 
 
 class SeriesFrame:
     """Samples of one or several timeseries resources, one below the other."""
 
     def __init__(self, series: Mapping[str, Sequence[SeriesArrays]]) -> None:
-        self._resources = list(series)
+        self.resources = tuple(series)
         self._series = [one for listed in series.values() for one in listed]
         self._part_rows = [sum(map(len, listed)) for listed in series.values()]
         self.rows = sum(self._part_rows)
         self.instant_us = _joined([one.start_us for one in self._series])
-        self._columns: dict[tuple[str, ColumnType], Column] = {}
+        self._columns: dict[tuple[str, ColumnType] | SubqueryRef, Column] = {}
 
-    def column(self, ref: ColumnRef) -> Column:
-        key = (ref.name, ref.type)
+    def column(self, ref: Ref) -> Column:
+        key = ref if isinstance(ref, SubqueryRef) else (ref.name, ref.type)
         if key not in self._columns:
-            self._columns[key] = self._build(ref.name, ref.type)
-        column = self._columns[key]
+            self._columns[key] = self._build(ref)
+        resource = ref.column.resource if isinstance(ref, SubqueryRef) else ref.resource
         _, part_of = self.parts()
-        if ref.resource is None or part_of is None:
-            return column
-        return column.masked(part_of == self._resources.index(ref.resource))
+        if resource is None or part_of is None:
+            return self._columns[key]
+        return self._columns[key].masked(part_of == self.resources.index(resource))
 
     def parts(self) -> tuple[int, Ints | None]:
-        count = len(self._resources)
+        count = len(self.resources)
         if count == 1:
             return count, None
         return count, np.repeat(np.arange(count, dtype=np.int64), self._part_rows)
 
-    def source_ranks(self, order: SourceOrder) -> Ints | None:
-        keys = [order.rank_key(one.source.provider, one.source.type) for one in self._series]
-        ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
-        if len(ranks) < 2:
-            return None
-        return np.repeat(np.array([ranks[key] for key in keys], np.int64), [len(one) for one in self._series])
+    def sources(self, order: SourceOrder) -> Sources:
+        ranks, names = _ranked([(one.source.provider, one.source.type) for one in self._series], order)
+        if len(names) < 2:
+            return Sources(names, None)
+        return Sources(names, np.repeat(np.array(ranks, np.int64), [len(one) for one in self._series]))
 
-    def _build(self, name: str, column_type: ColumnType) -> Column:
-        if name == INDEX:
-            return Column(column_type, _joined([one.local_us for one in self._series]))
+    def lengths_us(self) -> Ints:
+        """How long each sample lasted, 0 for one of an instant."""
+        return _joined([_lengths_us(one) for one in self._series])
+
+    def _build(self, ref: Ref) -> Column:
+        if isinstance(ref, ColumnRef) and ref.name == INDEX:
+            return Column(ref.type, _joined([one.local_us for one in self._series]))
         if not self._series:
-            return empty_column(column_type, 0)
-        return concatenated([_series_column(one, name, column_type) for one in self._series])
+            return empty_column(ref.type, 0)
+        return concatenated([_series_values(one, ref) for one in self._series])
+
+
+def _ranked(sources: Sequence[tuple[str, str]], order: SourceOrder) -> tuple[list[int], tuple[tuple[str, str], ...]]:
+    """The place of each (provider, source type) in their order, and the order."""
+    names = tuple(sorted(set(sources), key=lambda source: order.rank_key(*source)))
+    rank = {source: place for place, source in enumerate(names)}
+    return [rank[source] for source in sources], names
+
+
+def _lengths_us(series: SeriesArrays) -> Ints:
+    if series.duration_seconds is None:
+        return np.zeros(len(series), np.int64)
+    seconds = np.nan_to_num(series.duration_seconds, nan=0.0, posinf=0.0, neginf=0.0)
+    return np.rint(np.clip(seconds, 0.0, _LONGEST_SECONDS) * 1e6).astype(np.int64)
+
+
+def _series_values(series: SeriesArrays, ref: Ref) -> Column:
+    if isinstance(ref, ColumnRef):
+        return _series_column(series, ref.name, ref.type)
+    lists = series.fields.get(ref.column.name)
+    if lists is None:
+        return empty_column(ref.type, len(series))
+    return subquery_column(ref, lists, len(series))
 
 
 def _joined(arrays: Sequence[Ints]) -> Ints:
@@ -122,6 +163,8 @@ def _series_column(series: SeriesArrays, name: str, column_type: ColumnType) -> 
 
 
 def _field_column(values: FieldValues, column_type: ColumnType) -> Column:
+    if isinstance(values, ListValues):
+        raise TypeError("a list is read through a subquery only")
     if isinstance(values, np.ndarray):
         if column_type is not ColumnType.FLOAT64:
             raise TypeError("a reader gave numbers in a column of texts")
@@ -155,6 +198,8 @@ def _labels_at(labels: Labels | Sequence[str | None], rows: Rows) -> Labels | Se
 
 
 def _field_at(values: FieldValues, rows: Rows) -> FieldValues:
+    if isinstance(values, ListValues):
+        return lists_at(values, rows)
     return values[rows] if isinstance(values, np.ndarray) else _labels_at(values, rows)
 
 
@@ -167,25 +212,31 @@ class TableFrame:
         self._arrays = arrays
         self.instant_us: Ints = arrays.index_us if self._kept is None else arrays.index_us[self._kept]
         self.rows = len(self.instant_us)
-        self._columns: dict[str, Column] = {}
+        self._columns: dict[Ref, Column] = {}
 
-    def column(self, ref: ColumnRef) -> Column:
+    def column(self, ref: Ref) -> Column:
+        if ref not in self._columns:
+            self._columns[ref] = self._build(ref)
+        return self._columns[ref]
+
+    def _build(self, ref: Ref) -> Column:
+        rows = len(self._arrays)
+        if isinstance(ref, SubqueryRef):
+            return subquery_column(ref, self._arrays.columns[ref.column.name], rows).take(self._kept)
         if ref.name == INDEX:
             return Column(ref.type, self.instant_us)
-        if ref.name not in self._columns:
-            cells = self._arrays.columns[ref.name]
-            self._columns[ref.name] = table_column(ref.type, cells, len(self._arrays)).take(self._kept)
-        return self._columns[ref.name]
+        cells = self._arrays.columns[ref.name]
+        if isinstance(cells, ListValues):
+            raise TypeError("a list column is read through a subquery only")
+        return table_column(ref.type, cells, rows).take(self._kept)
 
     def parts(self) -> tuple[int, Ints | None]:
         return 1, None
 
-    def source_ranks(self, order: SourceOrder) -> Ints | None:
-        providers = self._texts("source_provider")
-        types = self._texts("source_type")
-        keys = [order.rank_key(provider, source_type) for provider, source_type in zip(providers, types, strict=True)]
-        ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
-        return None if len(ranks) < 2 else np.array([ranks[key] for key in keys], np.int64)
+    def sources(self, order: SourceOrder) -> Sources:
+        listed = list(zip(self._texts("source_provider"), self._texts("source_type"), strict=True))
+        ranks, names = _ranked(listed, order)
+        return Sources(names, None if len(names) < 2 else np.array(ranks, np.int64))
 
     def _texts(self, name: str) -> list[str]:
         column = self.column(ColumnRef(name, ColumnType.STRING))

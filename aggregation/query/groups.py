@@ -1,7 +1,6 @@
-"""Group keys → groups: rows sorted by group, the sources that do not count left out."""
+"""Columns of keys → groups, and the order of rows by group."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -21,20 +20,6 @@ from aggregation.query.schema import ColumnType
 
 #: A key whose values span at most this many numbers is made dense by a table instead of a sort.
 _TABLE_SPAN = 1 << 22
-
-
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """Rows in the order of their groups, every group with at least one row (or one group of all rows).
-
-    rows: positions in the frame, group by group, in time order within one; None means the frame's own order.
-    of_row: the group of each of them, never decreasing. keys: one column a group key, one value a group.
-    """
-
-    rows: Rows | None
-    of_row: Ints
-    count: int
-    keys: tuple[Column, ...]
 
 
 def dense_codes(column: Column) -> tuple[Ints, Column]:

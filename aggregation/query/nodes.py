@@ -58,6 +58,15 @@ class SourceField(StrEnum):
     SPORT = "source_sport"
 
 
+class SourceMode(StrEnum):
+    """What becomes of several sources that measured the same in a group."""
+
+    #: The best source counts, the others do not.
+    PRIORITY = "priority"
+    #: The next source fills what the better ones left open.
+    MERGE = "merge"
+
+
 class CarryMode(StrEnum):
     """Where `align` takes the value of an empty bucket from."""
 
@@ -286,3 +295,4 @@ class QueryBatch:
     timeframe: RelativeTimeframe | Placeholder
     queries: tuple[Query, ...]
     provider_overrides: tuple[str, ...] = ()
+    source_mode: SourceMode = SourceMode.PRIORITY

@@ -13,6 +13,7 @@ from aggregation.query.nodes import (
     QueryBatch,
     RelativeTimeframe,
     SelectItem,
+    SourceMode,
     Unit,
 )
 from aggregation.query.problems import Loc, ProblemLog, ProblemType, QueryError
@@ -66,8 +67,8 @@ class _BatchParser:
         self._expressions.keys(item, _ROOT, required=("timeframe", listed), optional=("config",))
         timeframe = self._timeframe(item["timeframe"], (*_ROOT, "timeframe")) if "timeframe" in item else None
         queries = self._queries(item[listed], (*_ROOT, listed)) if listed in item else ()
-        overrides = self._config(item.get("config"), (*_ROOT, "config"))
-        return None if timeframe is None else QueryBatch(timeframe, queries, overrides)
+        overrides, mode = self._config(item.get("config"), (*_ROOT, "config"))
+        return None if timeframe is None else QueryBatch(timeframe, queries, overrides, mode)
 
     def _timeframe(self, value: object, loc: Loc) -> RelativeTimeframe | Placeholder | None:
         item = self._expressions.object_(value, loc)
@@ -138,13 +139,18 @@ class _BatchParser:
         parsed = [self._expressions.group_item(value, (*at, index)) for index, value in enumerate(listed)]
         return tuple(node for node in parsed if node is not None)
 
-    def _config(self, value: object, loc: Loc) -> tuple[str, ...]:
+    def _config(self, value: object, loc: Loc) -> tuple[tuple[str, ...], SourceMode]:
         item: Json | None = {} if value is None else self._expressions.object_(value, loc)
         if item is None:
-            return ()
-        self._expressions.keys(item, loc, required=(), optional=("provider_priority_overrides",))
-        at = (*loc, "provider_priority_overrides")
-        given = item.get("provider_priority_overrides")
+            return (), SourceMode.PRIORITY
+        self._expressions.keys(item, loc, required=(), optional=("provider_priority_overrides", "source_mode"))
+        overrides = self._overrides(item.get("provider_priority_overrides"), (*loc, "provider_priority_overrides"))
+        mode: SourceMode | None = None
+        if item.get("source_mode") is not None:
+            mode = self._expressions.member(item["source_mode"], (*loc, "source_mode"), SourceMode)
+        return overrides, mode or SourceMode.PRIORITY
+
+    def _overrides(self, given: object, at: Loc) -> tuple[str, ...]:
         listed = () if given is None else self._list(given, at, at_least=0, at_most=MAX_OVERRIDES)
         slugs: list[str] = []
         for index, slug in enumerate(listed):

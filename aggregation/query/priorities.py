@@ -1,7 +1,7 @@
 """Which source counts where several measured the same: the order of source types and providers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 #: From the most to the least trusted.
 SOURCE_TYPE_ORDER = (
@@ -23,10 +23,14 @@ SOURCE_TYPE_ORDER = (
 
 @dataclass(frozen=True, slots=True)
 class Priorities:
-    """A team's priorities: of `providers` the larger number wins, unlisted ones come last."""
+    """A team's priorities: of `providers` the larger number wins, unlisted ones come last.
+
+    tables: priorities of their own for single tables (`timeseries` is one), in place of `providers`.
+    """
 
     providers: Mapping[str, int] = field(default_factory=dict)
     source_types: Sequence[str] = SOURCE_TYPE_ORDER
+    tables: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,11 @@ class SourceOrder:
 
     priorities: Priorities = field(default_factory=Priorities)
     overrides: tuple[str, ...] = ()
+
+    def for_table(self, table: str) -> "SourceOrder":
+        """The order that holds for one table."""
+        providers = self.priorities.tables.get(table, self.priorities.providers)
+        return replace(self, priorities=replace(self.priorities, providers=providers, tables={}))
 
     def rank_key(self, provider: str, source_type: str) -> tuple[int, int, int, str, str]:
         """Sorts the source that counts first to the front. Source types outside the order come after all in it."""

@@ -3,10 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+#: Begins the name under which a value macro is asked of a reader.
+MACRO_PREFIX: Final = "macro:"
+
+
+def macro_column(name: str, version: str) -> str:
+    """What a value macro is called among the columns of its table."""
+    return f"{MACRO_PREFIX}{name}:{version}"
 
 
 class ReadLimitError(Exception):
@@ -32,8 +40,24 @@ class SeriesSource:
     sport: str | None = None
 
 
-#: Further fields of a sample: floats (NaN where there is none) or texts.
-FieldValues: TypeAlias = NDArray[np.float64] | Labels | Sequence[str | None]
+@dataclass(frozen=True, slots=True)
+class ListValues:
+    """A list column: row i has the elements `offsets[i]` to `offsets[i + 1]`, exclusive; `offsets[0]` is 0.
+
+    fields: the elements of all rows one after another, by struct field; those of a list of texts under `element`.
+    present: which rows have a list at all, be it empty; None where all have.
+    """
+
+    offsets: NDArray[np.int64]
+    fields: Mapping[str, "TableValues"]
+    present: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+#: Further fields of a sample: floats (NaN where there is none), texts, or lists of texts (a note's tags).
+FieldValues: TypeAlias = NDArray[np.float64] | Labels | Sequence[str | None] | ListValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +106,7 @@ class TableArrays:
     """Rows of a summary table: when each happened (the table's index, local microseconds) and the columns asked for."""
 
     index_us: NDArray[np.int64]
-    columns: Mapping[str, TableValues]
+    columns: Mapping[str, "TableValues | ListValues"]
 
     def __len__(self) -> int:
         return len(self.index_us)
@@ -98,4 +122,7 @@ class Reader(Protocol):
         """Every series of the resource that has samples in the window."""
 
     def read_table(self, table: str, columns: Sequence[str], window_start_us: int, window_end_us: int) -> TableArrays:
-        """The rows whose index lies in the window, with exactly these columns."""
+        """The rows whose index lies in the window, with exactly these columns.
+
+        A list column is answered as `ListValues`. A value macro of the schema is asked for as `macro:<name>:<version>`.
+        """

@@ -21,6 +21,7 @@ from aggregation.query.columns import (
     values_at,
 )
 from aggregation.query.nodes import Function
+from aggregation.query.resolved import result_type
 from aggregation.query.schema import ColumnType
 
 #: Cells of the median's matrix for each value.
@@ -28,71 +29,82 @@ _MAX_PADDING = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Segments:
-    """The values of a column that are there, group by group in time order, of `count` groups.
+class Cut:
+    """Where rows that are sorted by group begin to be of another one of `count` groups.
 
-    group: which groups have any; starts and sizes: where their values begin, and how many there are.
+    group: which groups have any rows; starts and sizes: where they begin, and how many there are.
     """
 
-    column: Column
     count: int
     group: Ints
     starts: Ints
     sizes: Ints
 
+    def of_row(self) -> Ints:
+        """The group of each row."""
+        of_row: Ints = np.repeat(self.group, self.sizes)
+        return of_row
 
-def segments(column: Column, of_row: Ints, count: int) -> Segments:
-    """Cut a column whose rows are sorted by group; rows without a value are left out."""
-    if column.valid is not None:
-        present = np.flatnonzero(column.valid)
-        column = Column(column.type, values_at(column.values, present), None, column.categories)
-        of_row = of_row[present]
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """The values of a column that are there, cut into groups, in time order within one."""
+
+    column: Column
+    cut: Cut
+
+
+def cut_of(of_row: Ints, count: int) -> Cut:
+    """The cut of rows whose groups never decrease."""
     if len(of_row) == 0:
         none = np.zeros(0, np.int64)
-        return Segments(column, count, none, none, none)
+        return Cut(count, none, none, none)
     starts = run_starts(of_row)
-    sizes = np.diff(starts, append=len(of_row))
-    return Segments(column, count, of_row[starts], starts, sizes)
+    return Cut(count, of_row[starts], starts, np.diff(starts, append=len(of_row)))
 
 
-def reduced(function: Function, cut: Segments) -> Column:
+def segments(column: Column, cut: Cut) -> Segments:
+    """Cut a column; rows without a value are left out."""
+    if column.valid is None:
+        return Segments(column, cut)
+    present = np.flatnonzero(column.valid)
+    values = Column(column.type, values_at(column.values, present), None, column.categories)
+    return Segments(values, cut_of(cut.of_row()[present], cut.count))
+
+
+def reduced(function: Function, data: Segments) -> Column:
     """One value a group."""
+    column, cut = data.column, data.cut
     if function is Function.COUNT:
         counts = np.zeros(cut.count, np.int64)
         counts[cut.group] = cut.sizes
         return Column(ColumnType.INT64, counts)
     if len(cut.group) == 0:
-        return empty_column(_result_type(function, cut.column.type), cut.count)
-    values = cut.column.values
+        return empty_column(result_type(function, column.type), cut.count)
+    values = column.values
     if function is Function.OLDEST:
-        return _spread(cut, values[cut.starts])
+        return _spread(data, values[cut.starts])
     if function is Function.NEWEST:
-        return _spread(cut, values[cut.starts + cut.sizes - 1])
+        return _spread(data, values[cut.starts + cut.sizes - 1])
     if function is Function.MIN:
-        return _spread(cut, np.minimum.reduceat(values, cut.starts))
+        return _spread(data, np.minimum.reduceat(values, cut.starts))
     if function is Function.MAX:
-        return _spread(cut, np.maximum.reduceat(values, cut.starts))
+        return _spread(data, np.maximum.reduceat(values, cut.starts))
     if function is Function.SUM:
-        return _sum(cut)
-    return _spread_floats(cut, _statistic(function, cut))
+        return _sum(data)
+    return _spread_floats(cut, _statistic(function, data))
 
 
-def _result_type(function: Function, column_type: ColumnType) -> ColumnType:
-    if function in {Function.MEAN, Function.MEDIAN, Function.STDDEV}:
-        return ColumnType.FLOAT64
-    return ColumnType.INT64 if function is Function.SUM and column_type is ColumnType.INT16 else column_type
-
-
-def _sum(cut: Segments) -> Column:
+def _sum(data: Segments) -> Column:
     with np.errstate(over="ignore"):
-        sums = np.add.reduceat(cut.column.values, cut.starts)
-    if cut.column.type is ColumnType.FLOAT64:
-        return _spread_floats(cut, sums.astype(np.float64, copy=False))
-    return _spread(cut, sums, ColumnType.INT64)
+        sums = np.add.reduceat(data.column.values, data.cut.starts)
+    if data.column.type is ColumnType.FLOAT64:
+        return _spread_floats(data.cut, sums.astype(np.float64, copy=False))
+    return _spread(data, sums, ColumnType.INT64)
 
 
-def _statistic(function: Function, cut: Segments) -> Floats:
-    values = cut.column.values.astype(np.float64, copy=False)
+def _statistic(function: Function, data: Segments) -> Floats:
+    values, cut = data.column.values.astype(np.float64, copy=False), data.cut
     with np.errstate(over="ignore", invalid="ignore"):
         if function is Function.MEDIAN:
             return _median(values, cut)
@@ -107,7 +119,7 @@ def _statistic(function: Function, cut: Segments) -> Floats:
         return deviation
 
 
-def _median(values: Floats, cut: Segments) -> Floats:
+def _median(values: Floats, cut: Cut) -> Floats:
     group = np.repeat(np.arange(len(cut.group)), cut.sizes)
     widest = int(cut.sizes.max())
     if len(cut.group) * widest <= _MAX_PADDING * len(values):
@@ -122,19 +134,19 @@ def _median(values: Floats, cut: Segments) -> Floats:
     return middle
 
 
-def _spread(cut: Segments, values: Values, column_type: ColumnType | None = None) -> Column:
+def _spread(data: Segments, values: Values, column_type: ColumnType | None = None) -> Column:
     """The results of the groups that have any, among all groups."""
-    kind = column_type or cut.column.type
+    cut, kind = data.cut, column_type or data.column.type
     if len(cut.group) == cut.count:
-        return Column(kind, values, None, cut.column.categories)
+        return Column(kind, values, None, data.column.categories)
     everywhere = np.zeros(cut.count, values.dtype)
     everywhere[cut.group] = values
     valid: Mask = np.zeros(cut.count, np.bool_)
     valid[cut.group] = True
-    return Column(kind, cast("Values", everywhere), valid, cut.column.categories)
+    return Column(kind, cast("Values", everywhere), valid, data.column.categories)
 
 
-def _spread_floats(cut: Segments, values: Floats) -> Column:
+def _spread_floats(cut: Cut, values: Floats) -> Column:
     everywhere = np.full(cut.count, np.nan)
     everywhere[cut.group] = values
     return float_column(everywhere)

@@ -1,8 +1,8 @@
-"""Names → typed columns: one query on one table, what may be selected, and what is not furnished yet."""
+"""Names → typed columns: one query on one table, and what may be selected."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from aggregation.query.align_rules import align_check
 from aggregation.query.conditions import where_resolve
 from aggregation.query.nodes import (
     Aggregate,
@@ -17,13 +17,10 @@ from aggregation.query.nodes import (
     ScalarSubquery,
     SelectItem,
     SourceColumn,
-    TableColumn,
-    TimeseriesColumn,
-    ValueMacro,
 )
-from aggregation.query.problems import Loc, ProblemLog, ProblemType, choice, one_of, shown
+from aggregation.query.places import Named, Place, Places
+from aggregation.query.problems import Loc, ProblemLog, ProblemType, choice
 from aggregation.query.resolved import (
-    INDEX,
     TIMESERIES,
     ColumnRef,
     Condition,
@@ -31,27 +28,20 @@ from aggregation.query.resolved import (
     KeyColumn,
     KeyPart,
     KeyTrunc,
+    Ref,
     ResolvedQuery,
     SelectAggregate,
     SelectColumn,
     Selected,
     SelectKey,
+    SubqueryRef,
 )
 from aggregation.query.schema import LIST_TYPES, NUMERIC_TYPES, ColumnType, Schema
-from aggregation.query.tables import KNOWN_RESOURCES, KNOWN_TABLES
-
-NUMERIC_FUNCTIONS = frozenset({Function.MEAN, Function.SUM, Function.MEDIAN, Function.STDDEV})
+from aggregation.query.subqueries import NUMERIC_FUNCTIONS, numbers_needed, subquery_resolve
 
 _ONLY_REDUCED = "with a group_by every select item has to be an aggregate or a group key"
-_YET = "is not supported yet"
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """The table that a name is of, and the timeseries resource where it is one."""
-
-    table: str
-    resource: str | None
+_WRAP = "with a group_by a subquery has to be the argument of an aggregate"
+_SOURCE_COLUMNS = ("source_provider", "source_type")
 
 
 def query_resolve(query: Query, schema: Schema, log: ProblemLog) -> ResolvedQuery | None:
@@ -62,7 +52,7 @@ def query_resolve(query: Query, schema: Schema, log: ProblemLog) -> ResolvedQuer
 class _QueryResolver:
     def __init__(self, query: Query, schema: Schema, log: ProblemLog) -> None:
         self._query = query
-        self._schema = schema
+        self._places = Places(schema, log)
         self._log = log
         self._table: str | None = None
         self._resources: list[str] = []
@@ -75,17 +65,28 @@ class _QueryResolver:
         keys = self._keys()
         select = self._select()
         where = self._where()
+        align = self._query.align
         if len(self._log) > before:
             return None
-        return ResolvedQuery(self._table, tuple(self._resources), select, keys, where, self._query.at)
+        if align is not None:
+            align_check(align, keys, select, self._log)
+        return ResolvedQuery(
+            table=self._table,
+            resources=tuple(self._resources),
+            adds_up=frozenset(filter(self._places.adds_up, self._resources)),
+            has_sources=all(name in self._shared_columns() for name in _SOURCE_COLUMNS),
+            select=select,
+            keys=keys,
+            where=where,
+            align=align,
+            at=self._query.at,
+        )
 
     # Which table
 
     def _settle_table(self) -> None:
-        """The one table and its resources, from everything the query names; refuses what has no room yet."""
+        """The one table and its resources, from everything the query names."""
         before = len(self._log)
-        if self._query.align is not None:
-            self._log.add(self._query.align.at, ProblemType.NOT_SUPPORTED_YET, f"align {_YET}")
         buckets = [item.arg for item in self._query.group_by if isinstance(item, DateTrunc | DatePart)]
         for item in (*self._query.select, *self._query.group_by):
             self._settle(item.arg if isinstance(item, Aggregate) else item)
@@ -103,21 +104,18 @@ class _QueryResolver:
             self._log.add(at, ProblemType.MISSING, msg)
 
     def _settle(self, item: SelectItem | GroupItem, *, may_add: bool = True) -> None:
-        if isinstance(item, ValueMacro):
-            self._log.add(item.at, ProblemType.NOT_SUPPORTED_YET, f"a value macro {_YET}")
-        elif isinstance(item, ScalarSubquery):
-            self._log.add(item.at, ProblemType.NOT_SUPPORTED_YET, f"a scalar subquery {_YET}")
-        elif isinstance(item, TableColumn | TimeseriesColumn | IndexColumn):
-            place = self._place(item)
+        named = item.unnest if isinstance(item, ScalarSubquery) else item
+        if isinstance(named, Named):
+            place = self._places.of(named)
             if place is None:
                 return
             if self._table is None:
                 self._table = place.table
             if place.table != self._table:
                 msg = f"one query works on one table, and this one already uses {self._table}"
-                self._log.add(item.at, ProblemType.NOT_ALLOWED, msg)
+                self._log.add(named.at, ProblemType.NOT_ALLOWED, msg)
             elif place.resource is not None and place.resource not in self._resources:
-                self._add_resource(place.resource, item.at, may_add=may_add)
+                self._add_resource(place.resource, named.at, may_add=may_add)
 
     def _add_resource(self, resource: str, loc: Loc, *, may_add: bool) -> None:
         if may_add:
@@ -126,67 +124,20 @@ class _QueryResolver:
         msg = f"the query selects nothing of {resource}; use the index of {self._resources[0]}"
         self._log.add(loc, ProblemType.NOT_ALLOWED, msg)
 
-    def _place(self, item: TableColumn | TimeseriesColumn | IndexColumn) -> _Place | None:
-        if isinstance(item, TimeseriesColumn):
-            return self._series_place(item.resource, (*item.at, "timeseries"))
-        if item.table == TIMESERIES and isinstance(item, IndexColumn):
-            return _Place(TIMESERIES, None)
-        if self._schema.table(item.table) is not None:
-            return _Place(item.table, None)
-        at = (*item.at, INDEX) if isinstance(item, IndexColumn) else (*item.at, item.table)
-        if item.table in KNOWN_TABLES:
-            self._log.add(at, ProblemType.NOT_SUPPORTED_YET, f"the table {item.table} {_YET}")
-            return None
-        return self._series_place(item.table, at, tables=True)
-
-    def _series_place(self, resource: str, at: Loc, *, tables: bool = False) -> _Place | None:
-        if self._schema.series(resource) is not None:
-            return _Place(TIMESERIES, resource)
-        if resource in KNOWN_RESOURCES:
-            self._log.add(at, ProblemType.NOT_SUPPORTED_YET, f"the timeseries {resource} {_YET}")
-            return None
-        names = [*(self._schema.table_names() if tables else ()), *self._schema.series_names()]
-        kind = "table or timeseries resource" if tables else "timeseries resource"
-        msg = f"there is no {kind} {shown(resource)}; {choice(resource, names)}"
-        self._log.add(at, ProblemType.UNKNOWN_NAME, msg)
-        return None
-
     # Columns
 
-    def _column(self, item: TableColumn | TimeseriesColumn | IndexColumn) -> ColumnRef | None:
-        place = self._place(item)
-        if place is None:
-            return None
-        if isinstance(item, IndexColumn):
-            return ColumnRef(INDEX, self._index_type(), place.resource)
-        if isinstance(item, TimeseriesColumn):
-            name, at = item.field, (*item.at, "field")
-        else:
-            name, at = item.column, (*item.at, item.table)
-        columns = self._columns_of(place)
-        if name not in columns:
-            msg = f"{place.resource or place.table} has no column {shown(name)}; {choice(name, list(columns))}"
-            self._log.add(at, ProblemType.UNKNOWN_NAME, msg)
-            return None
-        return ColumnRef(name, columns[name], place.resource)
-
-    def _columns_of(self, place: _Place) -> Mapping[str, ColumnType]:
-        table = self._schema.table(place.table)
-        series = self._schema.series(place.resource) if place.resource is not None else None
-        if series is not None:
-            return series.fields
-        return table.columns if table is not None else {}
-
-    def _index_type(self) -> ColumnType:
-        table = self._schema.table(self._table or "")
-        return ColumnType.LOCAL_DATETIME if table is None else table.index_type
+    def _ref(self, item: Named | ScalarSubquery) -> Ref | None:
+        if isinstance(item, ScalarSubquery):
+            return subquery_resolve(item, self._places, self._log)
+        return self._places.column(item)
 
     def _source(self, item: SourceColumn) -> ColumnRef | None:
         columns = self._shared_columns()
         if item.name in columns:
             return ColumnRef(item.name.value, columns[item.name])
         names = [name for name in columns if name.startswith("source_")]
-        msg = f"{self._table} has no {item.name}; {choice(None, names)}"
+        instead = f"; {choice(None, names)}" if names else ", nor any other column of a source"
+        msg = f"{self._table} has no {item.name}{instead}"
         self._log.add((*item.at, "source"), ProblemType.UNKNOWN_NAME, msg)
         return None
 
@@ -194,8 +145,8 @@ class _QueryResolver:
         """The columns of the table; of several timeseries resources those that all of them have."""
         table = self._table or ""
         if table != TIMESERIES:
-            return self._columns_of(_Place(table, None))
-        each = [self._columns_of(_Place(TIMESERIES, resource)) for resource in self._resources]
+            return self._places.columns_of(Place(table))
+        each = [self._places.columns_of(Place(TIMESERIES, resource)) for resource in self._resources]
         return {
             name: column_type
             for name, column_type in each[0].items()
@@ -216,9 +167,7 @@ class _QueryResolver:
             return KeyTrunc(item.period)
         if isinstance(item, DatePart):
             return KeyPart(item.part)
-        if isinstance(item, ValueMacro):
-            return None  # refused while the table was settled
-        ref = self._source(item) if isinstance(item, SourceColumn) else self._column(item)
+        ref = self._source(item) if isinstance(item, SourceColumn) else self._places.column(item)
         if ref is not None and ref.type in LIST_TYPES:
             self._log.add(item.at, ProblemType.NOT_ALLOWED, "a list column cannot be a group key")
         return None if ref is None else KeyColumn(ref)
@@ -230,7 +179,8 @@ class _QueryResolver:
             if not isinstance(one, SelectColumn):
                 continue
             if self._query.group_by:
-                self._log.add(one.at, ProblemType.NOT_ALLOWED, _ONLY_REDUCED)
+                msg = _WRAP if isinstance(one.ref, SubqueryRef) else _ONLY_REDUCED
+                self._log.add(one.at, ProblemType.NOT_ALLOWED, msg)
             elif has_aggregate:
                 msg = "without a group_by the select items are all aggregates or all columns"
                 self._log.add(one.at, ProblemType.NOT_ALLOWED, msg)
@@ -241,9 +191,7 @@ class _QueryResolver:
             return self._selected_keys(item)
         if isinstance(item, Aggregate):
             return self._aggregate(item)
-        if isinstance(item, ValueMacro | ScalarSubquery):
-            return ()  # refused while the table was settled
-        ref = self._source(item) if isinstance(item, SourceColumn) else self._column(item)
+        ref = self._source(item) if isinstance(item, SourceColumn) else self._ref(item)
         if ref is None:
             return ()
         if ref.type in LIST_TYPES:
@@ -266,16 +214,14 @@ class _QueryResolver:
         return (SelectKey(item.offset, item.at),)
 
     def _aggregate(self, item: Aggregate) -> Sequence[Selected]:
-        if isinstance(item.arg, ValueMacro | ScalarSubquery):
-            return ()  # refused while the table was settled
-        ref = self._column(item.arg)
+        ref = self._ref(item.arg)
         if ref is None:
             return ()
         if ref.type in LIST_TYPES:
             self._log.add(item.arg.at, ProblemType.NOT_ALLOWED, "a list column cannot be aggregated directly")
         elif item.func in NUMERIC_FUNCTIONS and ref.type not in NUMERIC_TYPES:
-            others = one_of([function for function in Function if function not in NUMERIC_FUNCTIONS])
-            msg = f"{item.func} needs numbers, and {ref.name} is of type {ref.type}; use {others}"
+            others = [function for function in Function if function not in NUMERIC_FUNCTIONS]
+            msg = numbers_needed(item.func, ref.names[0], ref.type, others)
             self._log.add((*item.at, "func"), ProblemType.NOT_ALLOWED, msg)
         return (SelectAggregate(item.func, ref, item.at),)
 

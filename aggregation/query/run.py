@@ -1,30 +1,25 @@
 """Runs a plan over one user's data: read, filter, group, keep the best source, reduce; arrays all the way."""
 
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from aggregation.query.buckets import bucket_numbers, bucket_starts, date_parts
-from aggregation.query.columns import Column, Ints, Rows
+from aggregation.query.carry import Spine
+from aggregation.query.columns import Column, Rows
 from aggregation.query.compile import Plan, QueryPlan
 from aggregation.query.filter import condition_mask
 from aggregation.query.frame import Frame, SeriesFrame, TableFrame, series_within
-from aggregation.query.groups import Groups, best_sources, group_rows, sorted_rows
+from aggregation.query.grouping import Groups, at, composed, grouped
+from aggregation.query.groups import sorted_rows
+from aggregation.query.merge import lineage_columns, weighted
 from aggregation.query.problems import Loc, Problem, ProblemType, QueryError
 from aggregation.query.reader import Reader, ReadLimitError, SeriesArrays
 from aggregation.query.reduce import Segments, reduced, segments
-from aggregation.query.resolved import (
-    INDEX,
-    TIMESERIES,
-    ColumnRef,
-    Key,
-    KeyColumn,
-    KeyTrunc,
-    SelectAggregate,
-    SelectKey,
-)
+from aggregation.query.resolved import TIMESERIES, VALUE, ColumnRef, Ref, SelectAggregate, SelectKey
 from aggregation.query.schema import ColumnType
+from healthsvc.kernel import clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +33,25 @@ class Table:
         return len(self.columns[0][1])
 
 
-def query_run(plan: Plan, reader: Reader) -> list[Table]:
-    """One table a query, in their order. Raises `QueryError` where the budget is exceeded."""
-    run = _Run(plan, reader)
+def query_run(plan: Plan, reader: Reader, *, now_us: int | None = None) -> list[Table]:
+    """One table a query, in their order. Raises `QueryError` where the budget is exceeded.
+
+    now_us: the person's local time, in floating microseconds; UTC's where it is not given. No value is carried beyond.
+    """
+    run = _Run(plan, reader, _utc_us() if now_us is None else now_us)
     return [run.table(query) for query in plan.queries]
+
+
+def _utc_us() -> int:
+    return int(clock.now().timestamp()) * 1_000_000
 
 
 class _Run:
     """What the queries of one request share: the budget's meters, and series that were read already."""
 
-    def __init__(self, plan: Plan, reader: Reader) -> None:
+    def __init__(self, plan: Plan, reader: Reader, now_us: int) -> None:
         self._plan = plan
+        self._now_us = now_us
         self._reader = reader
         self._deadline = time.monotonic() + plan.budget.max_seconds
         self._rows_read = 0
@@ -120,40 +123,60 @@ class _Run:
         count = frame.rows if rows is None else len(rows)
         self._count_answered(count, plan.query.at)
         instants_us = frame.instant_us if rows is None else frame.instant_us[rows]
-        rows = _composed(rows, sorted_rows(np.zeros(count, np.int64), instants_us))
+        rows = composed(rows, sorted_rows(np.zeros(count, np.int64), instants_us))
         selected = [(one.name, one.item) for one in plan.outputs if not isinstance(one.item, SelectKey)]
         return Table(tuple((name, frame.column(item.ref).take(rows)) for name, item in selected))
 
     def _reduced(self, plan: QueryPlan, frame: Frame, rows: Rows | None) -> Table:
-        groups = self._groups(plan, frame, rows)
-        cuts: dict[ColumnRef, Segments] = {}
-        columns: list[tuple[str, Column]] = []
-        for output in plan.outputs:
-            if isinstance(output.item, SelectKey):
-                columns.append((output.name, groups.keys[output.item.offset]))
-            elif isinstance(output.item, SelectAggregate):
-                ref = output.item.ref
-                if ref not in cuts:
-                    cuts[ref] = segments(frame.column(ref).take(groups.rows), groups.of_row, groups.count)
-                columns.append((output.name, reduced(output.item.function, cuts[ref])))
-            self._check_time(plan.query.at)
-        return Table(tuple(columns))
+        query = plan.query
+        groups = grouped(plan, self._plan.order.for_table(query.table), frame, rows)
+        self._check_time(query.at)
+        spine: Spine | None = None
+        if query.align is not None and query.bucket is not None:
+            spine = Spine(query.align, query.keys, groups.keys, query.bucket, self._now_us)
+        self._count_answered(groups.cut.count if spine is None else spine.rows, query.at)
+        named = [*self._aggregates(plan, frame, groups), *_lineage(plan, frame, groups)]
+        keys: Sequence[Column] = groups.keys
+        columns = [column for _, column in named]
+        if spine is not None:
+            keys, columns = spine.filled(columns)
+        values = iter(zip((name for name, _ in named), columns, strict=True))
+        answered = [
+            (one.name, keys[one.item.offset]) if isinstance(one.item, SelectKey) else next(values)
+            for one in plan.outputs
+        ]
+        return Table((*answered, *values))
 
-    def _groups(self, plan: QueryPlan, frame: Frame, rows: Rows | None) -> Groups:
-        keys = plan.query.keys
-        count_rows = frame.rows if rows is None else len(rows)
-        of_row, count, values = group_rows([_key_column(key, frame).take(rows) for key in keys], count_rows)
-        self._count_answered(count, plan.query.at)
-        ranks = frame.source_ranks(self._plan.order) if plan.keeps_best_source else None
-        if ranks is not None:
-            parts, part_of = frame.parts()
-            best = best_sources(of_row, count, _at(ranks, rows), parts, None if part_of is None else _at(part_of, rows))
-            of_row, rows = of_row[best], _composed(rows, best)
-        order = sorted_rows(of_row, _at(frame.instant_us, rows))
-        if order is not None:
-            of_row, rows = of_row[order], _composed(rows, order)
-        named = tuple(_key_values(key, column) for key, column in zip(keys, values, strict=True))
-        return Groups(rows, of_row, count, named)
+    def _aggregates(self, plan: QueryPlan, frame: Frame, groups: Groups) -> Iterator[tuple[str, Column]]:
+        cuts: dict[Ref, Segments] = {}
+        for output in plan.outputs:
+            if not isinstance(output.item, SelectAggregate):
+                continue
+            ref = output.item.ref
+            if ref not in cuts:
+                column = frame.column(ref).take(groups.rows)
+                if groups.merged is not None and isinstance(ref, ColumnRef) and ref.name == VALUE:
+                    column = weighted(column, groups.merged.shares)
+                cuts[ref] = segments(column, groups.cut)
+            yield output.name, reduced(output.item.function, cuts[ref])
+            self._check_time(plan.query.at)
+
+
+def _lineage(plan: QueryPlan, frame: Frame, groups: Groups) -> Iterator[tuple[str, Column]]:
+    """Where sources were merged: what share each of them has, by resource where there are several."""
+    merged = groups.merged
+    if merged is None or not isinstance(frame, SeriesFrame):
+        return
+    of_row, (_, part_of) = groups.cut.of_row(), frame.parts()
+    values = frame.column(ColumnRef(VALUE, ColumnType.FLOAT64)).take(groups.rows)
+    weights = np.abs(np.where(True if values.valid is None else values.valid, values.values, 0.0)) * merged.shares
+    for place, resource in enumerate(frame.resources):
+        mine = np.arange(len(of_row)) if part_of is None else np.flatnonzero(at(part_of, groups.rows) == place)
+        of_part = weights[mine] if resource in plan.query.adds_up else np.zeros(len(mine))
+        prefix = "lineage" if part_of is None else f"lineage.{resource}"
+        columns = lineage_columns(of_row[mine], groups.cut.count, merged.ranks[mine], of_part)
+        for rank, column in columns.items():
+            yield ".".join((prefix, *merged.names[rank])), column
 
 
 def _source_key(series: SeriesArrays) -> tuple[str, ...]:
@@ -165,31 +188,3 @@ def _source_key(series: SeriesArrays) -> tuple[str, ...]:
         source.workout_id or "",
         source.sport or "",
     )
-
-
-def _at(values: Ints, rows: Rows | None) -> Ints:
-    return values if rows is None else values[rows]
-
-
-def _composed(rows: Rows | None, picked: Rows | None) -> Rows | None:
-    """`picked` of `rows`, where None is all of them as they are."""
-    if rows is None or picked is None:
-        return picked if rows is None else rows
-    return rows[picked]
-
-
-def _key_column(key: Key, frame: Frame) -> Column:
-    if isinstance(key, KeyColumn):
-        return frame.column(key.ref)
-    index_us = frame.column(ColumnRef(INDEX, ColumnType.LOCAL_DATETIME)).values.astype(np.int64, copy=False)
-    if isinstance(key, KeyTrunc):
-        return Column(ColumnType.INT64, bucket_numbers(index_us, key.period))
-    return Column(ColumnType.INT64, date_parts(index_us, key.part))
-
-
-def _key_values(key: Key, column: Column) -> Column:
-    """What a key is answered as: a bucket by its start."""
-    if not isinstance(key, KeyTrunc):
-        return column
-    numbers = column.values.astype(np.int64, copy=False)
-    return Column(ColumnType.LOCAL_DATETIME, bucket_starts(numbers, key.period))

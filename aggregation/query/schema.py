@@ -1,9 +1,9 @@
 """What can be queried: typed columns of summary tables and timeseries, as a protocol and a declarative form."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 
 class ColumnType(StrEnum):
@@ -24,6 +24,10 @@ class ColumnType(StrEnum):
 NUMERIC_TYPES = frozenset({ColumnType.FLOAT64, ColumnType.INT64, ColumnType.INT16})
 TIME_TYPES = frozenset({ColumnType.LOCAL_DATETIME, ColumnType.UTC_DATETIME, ColumnType.DATE})
 LIST_TYPES = frozenset({ColumnType.STRING_LIST, ColumnType.STRUCT_LIST})
+#: The one field of a list of texts.
+ELEMENT: Final = "element"
+#: The version of a value macro that stands for its newest.
+AUTOMATIC: Final = "automatic"
 
 
 class SeriesKind(StrEnum):
@@ -45,14 +49,32 @@ class TableSchema:
     name: str
     columns: Mapping[str, ColumnType]
     index_type: ColumnType
+    #: The struct fields of list columns; a list of texts has one, `element`.
+    lists: Mapping[str, Mapping[str, ColumnType]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MacroSchema:
+    """A value computed from the rows of a table. `versions` in order of age; `automatic` is the last, the newest."""
+
+    name: str
+    table: str
+    type: ColumnType
+    versions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesSchema:
-    """A timeseries resource; its index is the sample's floating local time."""
+    """A timeseries resource; its index is the sample's floating local time.
+
+    lists: as in a table. adds_up: whether two samples side by side make their sum (steps), so that of a sample only
+    the part may be counted that no better source covers.
+    """
 
     resource: str
     fields: Mapping[str, ColumnType]
+    lists: Mapping[str, Mapping[str, ColumnType]] = field(default_factory=dict)
+    adds_up: bool = False
 
 
 class Schema(Protocol):
@@ -64,6 +86,12 @@ class Schema(Protocol):
     def series(self, resource: str) -> SeriesSchema | None:
         """The timeseries resource of that slug, or None."""
 
+    def macro(self, name: str) -> MacroSchema | None:
+        """The value macro of that name, or None."""
+
+    def macro_names(self) -> Sequence[str]:
+        """Every value macro, for messages."""
+
     def table_names(self) -> Sequence[str]:
         """Every table, for messages."""
 
@@ -74,7 +102,10 @@ class Schema(Protocol):
 class DeclaredSchema:
     """A `Schema` from records, such as the resource catalogue holds."""
 
-    def __init__(self, tables: Sequence[TableSchema], series: Sequence[SeriesSchema]) -> None:
+    def __init__(
+        self, tables: Sequence[TableSchema], series: Sequence[SeriesSchema], macros: Sequence[MacroSchema] = ()
+    ) -> None:
+        self._macros = {macro.name: macro for macro in macros}
         self._tables = {table.name: table for table in tables}
         self._series = {one.resource: one for one in series}
 
@@ -83,6 +114,12 @@ class DeclaredSchema:
 
     def series(self, resource: str) -> SeriesSchema | None:
         return self._series.get(resource)
+
+    def macro(self, name: str) -> MacroSchema | None:
+        return self._macros.get(name)
+
+    def macro_names(self) -> Sequence[str]:
+        return tuple(self._macros)
 
     def table_names(self) -> Sequence[str]:
         return tuple(self._tables)

@@ -1,8 +1,10 @@
 """The columns and types of every table and timeseries kind, and the default schema made of those that are kept."""
 
 from aggregation.query.schema import (
+    ELEMENT,
     ColumnType,
     DeclaredSchema,
+    MacroSchema,
     SeriesKind,
     SeriesSchema,
     TableSchema,
@@ -65,6 +67,64 @@ PROFILE = TableSchema(
     """),
     ColumnType.UTC_DATETIME,
 )
+MEAL = TableSchema(
+    "meal",
+    columns_from(f"""
+        calories carbohydrate_gram protein_gram alcohol_gram water_gram fibre_gram sugar_gram cholesterol_gram
+        saturated_fat_gram monounsaturated_fat_gram polyunsaturated_fat_gram omega3_fat_gram omega6_fat_gram
+        total_fat_gram sodium_milligram potassium_milligram calcium_milligram phosphorus_milligram
+        magnesium_milligram iron_milligram zinc_milligram fluoride_milligram chloride_milligram
+        vitamin_a_milligram vitamin_b1_milligram riboflavin_milligram niacin_milligram
+        pantothenic_acid_milligram vitamin_b6_milligram biotin_microgram vitamin_b12_microgram
+        vitamin_c_milligram vitamin_d_microgram vitamin_e_milligram vitamin_k_microgram folic_acid_microgram
+        chromium_microgram copper_milligram iodine_microgram manganese_milligram molybdenum_microgram
+        selenium_microgram date:date name:string {_SOURCE}
+    """),
+    ColumnType.DATE,
+)
+DERIVED_READINESS = TableSchema(
+    "derived_readiness",
+    columns_from("""
+        date:date chronotype:string sleep_score recovery_score recovery_zone:string stress_score strain_score
+        strain_zone:string
+    """),
+    ColumnType.DATE,
+)
+#: What a list column's elements consist of.
+_CYCLE_LISTS = {
+    name: columns_from(f"date:date {fields}")
+    for name, fields in {
+        "menstrual_flow": "flow:string",
+        "cervical_mucus": "quality:string",
+        "intermenstrual_bleeding": "",
+        "contraceptive": "type:string",
+        "detected_deviations": "deviation:string",
+        "ovulation_test": "test_result:string",
+        "home_pregnancy_test": "test_result:string",
+        "home_progesterone_test": "test_result:string",
+        "sexual_activity": "protection_used:bool",
+        "basal_body_temperature": "value",
+    }.items()
+}
+MENSTRUAL_CYCLE = TableSchema(
+    "menstrual_cycle",
+    columns_from(f"""
+        period_start:date period_end:date cycle_end:date is_predicted:bool
+        {" ".join(f"{name}:struct_list" for name in _CYCLE_LISTS)} {_SOURCE}
+    """),
+    ColumnType.DATE,
+    _CYCLE_LISTS,
+)
+RELIABILITY = TableSchema(
+    "reliability",
+    columns_from("""
+        source_provider:string source_type:string resource:string window_start_date:date window_end_date:date
+        window_duration_day:int64 presence_day_count:int64 presence_coverage presence_gap_count:int64
+        presence_gap_maximum_day:int64 presence_recency_day:int64 presence_gap_mean_day
+        presence_gap_standard_deviation_day reliability_status:string connection_status:string
+    """),
+    ColumnType.DATE,
+)
 
 _SAMPLE = """
     source_provider:string source_type:string source_app_id:string source_workout_id:string
@@ -81,6 +141,7 @@ FIELDS_BY_KIND = {
     ),
     SeriesKind.NOTE: columns_from(f"{_SAMPLE} tags:string_list content:string"),
 }
+_LISTS_BY_KIND = {SeriesKind.NOTE: {"tags": {ELEMENT: ColumnType.STRING}}}
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -107,24 +168,42 @@ RESOURCES_BY_KIND = {
     SeriesKind.NOTE: ("note",),
 }
 
+#: Resources of which two samples side by side make their sum; of the others they make a mean or a number of events.
+_SUMMED = frozenset(
+    _names("""
+        steps distance water caffeine mindfulness_minutes calories_active floors_climbed calories_basal stand_duration
+        wheelchair_push inhaler_usage daylight_exposure handwashing workout_swimming_stroke workout_distance
+        carbohydrates workout_duration insulin_injection
+    """)
+)
+#: What the language computes from a night.
+VALUE_MACROS = (
+    MacroSchema("sleep_score", "sleep", ColumnType.FLOAT64, ("1",)),
+    MacroSchema("chronotype", "sleep", ColumnType.STRING, ("1",)),
+    MacroSchema("asleep_at", "sleep", ColumnType.LOCAL_DATETIME, ("1",)),
+    MacroSchema("awake_at", "sleep", ColumnType.LOCAL_DATETIME, ("1",)),
+    MacroSchema("awakenings", "sleep", ColumnType.INT64, ("1",)),
+)
+
+TABLES = (SLEEP, ACTIVITY, WORKOUT, BODY, MEAL, PROFILE, DERIVED_READINESS, MENSTRUAL_CYCLE, RELIABILITY)
+
 #: Every name the language knows; those a schema lacks are refused as not supported yet, others as unknown.
-KNOWN_TABLES = (
-    "sleep", "activity", "workout", "body", "meal", "profile", "derived_readiness", "menstrual_cycle",
-    "reliability",
-)  # fmt: skip
+KNOWN_TABLES = tuple(table.name for table in TABLES)
 KNOWN_RESOURCES = frozenset(name for names in RESOURCES_BY_KIND.values() for name in names)
 
 
-def series_schema(resource: str, kind: SeriesKind) -> SeriesSchema:
+def series_schema(resource: str, kind: SeriesKind, *, adds_up: bool = False) -> SeriesSchema:
     """The schema of a resource of that kind."""
-    return SeriesSchema(resource, FIELDS_BY_KIND[kind])
+    return SeriesSchema(resource, FIELDS_BY_KIND[kind], _LISTS_BY_KIND.get(kind, {}), adds_up)
 
 
+#: Everything the language knows.
 DEFAULT_SCHEMA = DeclaredSchema(
-    tables=(SLEEP, ACTIVITY, WORKOUT, BODY, PROFILE),
+    tables=TABLES,
     series=tuple(
-        series_schema(resource, kind)
-        for kind in (SeriesKind.DISCRETE, SeriesKind.INTERVAL)
-        for resource in RESOURCES_BY_KIND[kind]
+        series_schema(resource, kind, adds_up=resource in _SUMMED)
+        for kind, resources in RESOURCES_BY_KIND.items()
+        for resource in resources
     ),
+    macros=VALUE_MACROS,
 )

@@ -4,8 +4,7 @@ import io
 import statistics
 import tarfile
 from collections import defaultdict
-from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -16,22 +15,20 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from aggregation.query_reader import SCHEMA
-from aggregation.records import OFFSET_UNKNOWN, DataSource, SeriesBatch, SummaryRecord
-from aggregation.services import health_data_store
+from aggregation import query_api
+from aggregation.query import Budget
+from aggregation.records import DataSource
 from healthsvc.kernel.scope import team_scope
 from management.models import TeamSettings
 from tests import factories
+from tests.aggregation.queries import ANCHOR_ON, Body, ask, long_sleep, of, put, question, series
 from tests.aggregation.samples import PHONE, WATCH, batch, heartrates, us
-from tests.aggregation.summaries import changed, day, night, run
 from tests.clients import ApiClient
 from users.models import User
 
 BASE_US = us(2026, 3, 1)
 MINUTE_US = 60_000_000
-
-Store = Callable[..., None]
-Body = dict[str, Any]
+ARCHIVE: str = django_settings.PARQUET_MEDIA_TYPE
 
 
 @pytest.fixture
@@ -39,45 +36,15 @@ def user(team: factories.Tenant) -> User:
     return factories.user_make(team, fallback_time_zone="Europe/Berlin")
 
 
-@pytest.fixture
-def store(team: factories.Tenant, user: User) -> Store:
-    def stored(*given: SeriesBatch | SummaryRecord) -> None:
-        series = [one for one in given if isinstance(one, SeriesBatch)]
-        summaries = [one for one in given if isinstance(one, SummaryRecord)]
-        with team_scope(team.context):
-            health_data_store(team=team.context, user_id=user.id, series=series, summaries=summaries, emit=False)
-
-    return stored
-
-
-def question(*select: Body, by: str | None = "hour", index: str = "timeseries", days: int = 1, **query: Any) -> Body:
-    """One query over the days up to the first of March."""
-    if by:
-        query["group_by"] = [{"date_trunc": {"unit": by, "value": 1}, "arg": {"index": index}}]
-    timeframe = {"type": "relative", "anchor": "2026-03-01", "past": {"unit": "day", "value": days}}
-    return {"timeframe": timeframe, "queries": [{"select": list(select), **query}]}
-
-
-def of(function: str, resource: str, field: str = "value") -> Body:
-    return {"func": function, "arg": {"timeseries": resource, "field": field}}
-
-
-def ask(api: ApiClient, user: User, body: Body) -> dict[str, list[Any]]:
-    response = api.post(f"/aggregate/v1/user/{user.id}/query", body)
-    assert response.status_code == 200, response.content
-    table: dict[str, list[Any]] = response.json()["results"][0]["table"]
-    return table
-
-
-def test_hourly_figures_are_those_of_plain_arithmetic(api: ApiClient, user: User, store: Store) -> None:
+def test_hourly_figures_are_those_of_plain_arithmetic(api: ApiClient, team: factories.Tenant, user: User) -> None:
     values = {BASE_US + minute * MINUTE_US: 50.0 + (minute * 37) % 91 for minute in range(0, 1_440, 7)}
-    store(heartrates(values, offset_seconds=0))
+    put(team, user, heartrates(values, offset_seconds=0))
     by_hour: dict[str, list[float]] = defaultdict(list)
     for at_us, value in values.items():
         by_hour[
             (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at_us)).strftime("%Y-%m-%dT%H:00:00")
         ].append(value)
-    table = ask(api, user, question(*(of(name, "heartrate") for name in ("mean", "min", "max", "newest"))))
+    table = ask(api, user, question(*(of(name, "heartrate") for name in ("mean", "min", "max", "newest")), by="hour"))
     assert list(table) == ["index", "mean", "min", "max", "newest"]
     assert table["index"] == list(by_hour)
     assert table["mean"] == pytest.approx([statistics.fmean(listed) for listed in by_hour.values()])
@@ -86,120 +53,154 @@ def test_hourly_figures_are_those_of_plain_arithmetic(api: ApiClient, user: User
     assert table["newest"] == [listed[-1] for listed in by_hour.values()]
 
 
-def test_a_day_is_the_persons_own(api: ApiClient, user: User, store: Store) -> None:
-    """On a watch in Tokyo, and by the fallback zone where no offset came: all on the first of March."""
-    tokyo = batch([(us(2026, 2, 28, 15, 0), us(2026, 2, 28, 15, 30), 100.0, 32_400, None)])
-    berlin = batch([(us(2026, 3, 1, 22, 59), us(2026, 3, 1, 23, 5), 10.0, OFFSET_UNKNOWN, None)])
-    next_day = batch([(us(2026, 3, 1, 23, 0), us(2026, 3, 1, 23, 5), 1.0, OFFSET_UNKNOWN, None)])
-    store(tokyo, berlin, next_day)
-    table = ask(api, user, question(of("sum", "steps"), of("count", "steps"), by="day"))
-    assert table == {"index": ["2026-03-01T00:00:00"], "sum": [110.0], "count": [2]}
-
-
 def test_the_watch_counts_before_the_phone_and_a_type_can_be_asked_for(
-    api: ApiClient, user: User, store: Store
+    api: ApiClient, team: factories.Tenant, user: User
 ) -> None:
     at = us(2026, 3, 1, 10)
-    store(
+    put(
+        team,
+        user,
         batch([(at, at + MINUTE_US, 50.0, 0, "walking"), (at + MINUTE_US, at + 2 * MINUTE_US, 70.0, 0, "running")]),
         batch([(at, at + MINUTE_US, 40.0, 0, None)], source=PHONE),
     )
-    assert ask(api, user, question(of("sum", "steps")))["sum"] == [120.0]
+    assert ask(api, user, question(of("sum", "steps"), by="hour"))["sum"] == [120.0]
     source = {"source": "source_type"}
-    by_source = question(
-        {"group_key": 0}, of("sum", "steps"), by=None, group_by=[source, {"source": "source_provider"}]
-    )
+    by_source = question({"group_key": 0}, of("sum", "steps"), group_by=[source, {"source": "source_provider"}])
     assert ask(api, user, by_source) == {"group_key.0": ["phone", "watch"], "sum": [40.0, 120.0]}
-    running = question(of("sum", "steps"), of("mean", "steps", "duration"), where="type = 'running'")
+    running = question(of("sum", "steps"), of("mean", "steps", "duration"), by="hour", where="type = 'running'")
     assert ask(api, user, running) == {"index": ["2026-03-01T10:00:00"], "sum": [70.0], "mean": [60.0]}
 
 
-def test_summaries_are_tables(api: ApiClient, user: User, store: Store) -> None:
-    store(
-        night("late", on=date(2026, 3, 1), hr_lowest=48, efficiency=93.75),
-        changed(
-            day("today", on=date(2026, 3, 1), low=1.5, heart_rate={"avg_bpm": 61.0}), timezone_offset_seconds=3_600
-        ),
-        day("yesterday", on=date(2026, 2, 28)),
-        run("morning", on=date(2026, 3, 1), hr_zones=[0, 60, 0, 0, 0, 0], distance=5_000.0, map={"polyline": "abc"}),
+def test_a_merge_fills_the_gaps_of_the_watch_from_the_phone(api: ApiClient, team: factories.Tenant, user: User) -> None:
+    put(
+        team,
+        user,
+        series("steps", ["2026-03-01T10:00"], [50.0], minutes=10, source=WATCH),
+        series("steps", ["2026-03-01T10:00", "2026-03-01T12:00"], [40.0, 30.0], minutes=10, source=PHONE),
     )
-
-    def rows(table: str, *columns: str) -> dict[str, list[Any]]:
-        selected = [{"index": table}, *({table: column} for column in columns)]
-        return ask(api, user, question(*selected, by=None))
-
-    assert rows("sleep", "session_start", "duration_second", "heart_rate_minimum", "efficiency", "score") == {
-        "index": ["2026-03-01T09:00:00"],
-        "session_start": ["2026-03-01T01:00:00"],
-        "duration_second": [28_800],
-        "heart_rate_minimum": [48],
-        "efficiency": [93.75],
-        "score": [None],
-    }
-    assert rows("activity", "steps", "intensity_low_second", "heart_rate_mean", "time_zone_offset", "source_type") == {
-        "index": ["2026-03-01"],
-        "steps": [9_000],
-        "intensity_low_second": [90],
-        "heart_rate_mean": [61.0],
-        "time_zone_offset": [3_600],
-        "source_type": ["ring"],
-    }
-    assert rows("workout", "sport_name", "heart_rate_zone_2", "distance_meter", "map_polyline", "external_id") == {
-        "index": ["2026-03-01T18:00:00"],
-        "sport_name": ["Running"],
-        "heart_rate_zone_2": [60.0],
-        "distance_meter": [5_000.0],
-        "map_polyline": ["abc"],
-        "external_id": ["morning"],
-    }
+    assert ask(api, user, question(of("sum", "steps"), by="day"))["sum"] == [50.0]
+    merged = question(of("sum", "steps"), by="day", config={"source_mode": "merge"})
+    assert ask(api, user, merged)["sum"] == [80.0]
 
 
-def test_every_column_of_every_table_can_be_selected(api: ApiClient, user: User, store: Store) -> None:
-    store(night(on=date(2026, 3, 1)), day(on=date(2026, 3, 1)), run(on=date(2026, 3, 1)))
-    for name in SCHEMA.table_names():
-        table = SCHEMA.table(name)
-        assert table is not None
-        answer = ask(api, user, question(*({name: column} for column in table.columns), by=None))
-        assert {column: len(cells) for column, cells in answer.items()} == dict.fromkeys(table.columns, 1)
-
-
-def test_the_archive_holds_the_same_numbers(api: ApiClient, user: User, store: Store) -> None:
-    store(heartrates({BASE_US: 60.0, BASE_US + MINUTE_US: 62.5}))
-    body = question(of("mean", "heartrate"), of("max", "heartrate"))
-    response = api.post(f"/aggregate/v1/user/{user.id}/query", body, Accept=django_settings.PARQUET_MEDIA_TYPE)
-    assert response["Content-Type"] == django_settings.PARQUET_MEDIA_TYPE
+def test_several_queries_are_numbered_files_of_one_archive(api: ApiClient, team: factories.Tenant, user: User) -> None:
+    put(team, user, heartrates({BASE_US: 60.0, BASE_US + MINUTE_US: 62.5}), long_sleep("a", ANCHOR_ON, score=70))
+    body = question(of("mean", "heartrate"), of("max", "heartrate"), by="hour")
+    body["queries"].append({"select": [{"sleep": "score"}]})
+    response = api.post(f"/aggregate/v1/user/{user.id}/query", body, Accept=ARCHIVE)
+    assert response["Content-Type"] == ARCHIVE
     assert response["Content-Disposition"] == 'attachment; filename="query-result.tar.gz"'
     with tarfile.open(fileobj=io.BytesIO(response.getvalue()), mode="r:gz") as archive:
-        assert archive.getnames() == ["0.parquet"]
-        member = archive.extractfile("0.parquet")
-        assert member is not None
-        table = pq.read_table(io.BytesIO(member.read()))
-    assert table.column("mean").to_pylist() == [61.25]
-    assert table.column("max").to_pylist() == [62.5]
+        assert archive.getnames() == ["0.parquet", "1.parquet"]
+        heart, sleep = (
+            pq.read_table(io.BytesIO(member.read()))
+            for name in archive.getnames()
+            if (member := archive.extractfile(name)) is not None
+        )
+    assert heart.column("mean").to_pylist() == [61.25]
+    assert heart.column("max").to_pylist() == [62.5]
+    assert sleep.to_pydict() == {"score": [70]}
 
 
-def test_any_accept_gets_json(api: ApiClient, user: User) -> None:
-    response = api.post(f"/aggregate/v1/user/{user.id}/query", question(of("mean", "heartrate")), Accept="*/*")
-    assert response["Content-Type"] == "application/json"
-    assert response.json() == {"results": [{"table": {"index": [], "mean": []}}]}
+@pytest.mark.parametrize(
+    ("accept", "media_type"),
+    [
+        ("*/*", "application/json"),
+        ("application/json", "application/json"),
+        ("", "application/json"),
+        ("text/csv", "application/json"),
+        (ARCHIVE.upper(), ARCHIVE),
+        (f"{ARCHIVE}, */*", ARCHIVE),
+        (f"application/json;q=0.5, {ARCHIVE}", ARCHIVE),
+        (f"application/json, {ARCHIVE};q=0.5", "application/json"),
+        (f"application/json;q=0.1, {ARCHIVE};q=0", "application/json"),
+        (f"{ARCHIVE};q=much", ARCHIVE),
+    ],
+)
+def test_json_unless_the_archive_is_asked_for(api: ApiClient, user: User, accept: str, media_type: str) -> None:
+    body = question(of("mean", "heartrate"), by="hour")
+    response = api.post(f"/aggregate/v1/user/{user.id}/query", body, Accept=accept)
+    assert (response.status_code, response["Content-Type"]) == (200, media_type)
+    if media_type == "application/json":
+        assert response.json() == {"results": [{"table": {"index": [], "mean": []}}]}
 
 
 def test_column_names_can_be_qualified_throughout(api: ApiClient, user: User, settings: Settings) -> None:
     settings.QUALIFIED_COLUMN_NAMES = True
-    assert list(ask(api, user, question(of("mean", "heartrate")))) == ["index", "mean.value"]
+    assert list(ask(api, user, question(of("mean", "heartrate"), by="hour"))) == ["index", "mean.value"]
 
 
 def test_what_is_wrong_with_a_query_is_said_with_its_place(api: ApiClient, user: User) -> None:
-    body = question(of("mean", "heartrates"), of("average", "heartrate"))
+    body = question(of("mean", "heartrates"), of("average", "heartrate"), by="hour")
     response = api.post(f"/aggregate/v1/user/{user.id}/query", body)
     assert response.status_code == 422
     locs = [problem["loc"] for problem in response.json()["detail"]]
     assert ["body", "queries", 0, "select", 1, "func"] in locs
-    not_yet = api.post(f"/aggregate/v1/user/{user.id}/query", question(of("mean", "hrv")))
-    assert not_yet.json()["detail"][0]["type"] == "not_supported_yet"
 
 
-def test_a_team_without_the_query_is_refused(api: ApiClient, team: factories.Tenant, user: User) -> None:
+def test_a_placeholder_is_for_stored_queries(api: ApiClient, user: User) -> None:
+    body = {**question(of("mean", "heartrate")), "timeframe": {"placeholder": True}}
+    response = api.post(f"/aggregate/v1/user/{user.id}/query", body)
+    assert response.status_code == 422
+    (problem,) = response.json()["detail"]
+    assert problem["loc"] == ["body", "timeframe"]
+    assert '"type": "relative"' in problem["msg"]
+
+
+@pytest.mark.parametrize("body", [[], "x", 7])
+def test_a_body_that_is_no_object_is_refused(api: ApiClient, user: User, body: Any) -> None:
+    response = api.post(f"/aggregate/v1/user/{user.id}/query", body)
+    assert (response.status_code, response.json()["detail"][0]["loc"]) == (422, ["body"])
+
+
+@pytest.mark.parametrize(
+    ("item", "answered"),
+    [
+        (of("count", "heartrate"), [3]),
+        ({"sleep": "score"}, [None] * 3),
+        ({"reliability": "presence_day_count"}, [1, 1]),
+    ],
+)
+def test_reading_more_than_the_budget_is_refused(
+    api: ApiClient, team: factories.Tenant, user: User, item: Body, answered: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(team, user, heartrates({BASE_US + minute * MINUTE_US: 60.0 for minute in range(3)}))
+    put(team, user, *(long_sleep(str(number), ANCHOR_ON) for number in range(3)))
+    monkeypatch.setattr(query_api, "Budget", lambda: Budget(max_rows=2))
+    response = api.post(f"/aggregate/v1/user/{user.id}/query", question(item))
+    assert (response.status_code, response.json()["code"]) == (422, "query_budget_exceeded")
+    monkeypatch.setattr(query_api, "Budget", lambda: Budget(max_rows=3))
+    assert list(ask(api, user, question(item)).values()) == [answered]
+
+
+@pytest.mark.parametrize(
+    ("anchor", "status"), [("1899-12-31", 422), ("1900-01-01", 200), ("2199-12-31", 200), ("2200-01-01", 422)]
+)
+def test_the_ends_of_the_calendar_hold_nothing(api: ApiClient, user: User, anchor: str, status: int) -> None:
+    items: list[Body] = [of("count", "heartrate"), {"reliability": "resource"}, {"derived_readiness": "date"}]
+    items += [{"index": table} for table in ("sleep", "activity", "workout", "body", "meal", "profile")]
+    for item in items:
+        body = question(item)
+        body["timeframe"] = {"type": "relative", "anchor": anchor, "past": {"unit": "year", "value": 100}}
+        response = api.post(f"/aggregate/v1/user/{user.id}/query", body)
+        assert (item, response.status_code) == (item, status)
+
+
+def test_nothing_is_carried_beyond_the_persons_now(
+    api: ApiClient, team: factories.Tenant, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At 12:30 UTC it is 13:30 in Berlin: the bucket of 13:00 has begun, the one of 14:00 has not."""
+    monkeypatch.setattr("healthsvc.kernel.clock.now", lambda: datetime(2026, 3, 1, 12, 30, tzinfo=UTC))
+    put(team, user, series("glucose", ["2026-03-01T10:00"], [5.5], offset_seconds=3_600))
+    carry = {"carry": {"mode": "carry_forward", "max_age": {"unit": "hour", "value": 8}}}
+    body = question({"group_key": "*"}, of("mean", "glucose"), by="hour", align=carry)
+    assert ask(api, user, body) == {
+        "group_key.0": ["2026-03-01T11:00:00", "2026-03-01T12:00:00", "2026-03-01T13:00:00"],
+        "mean": [5.5, 5.5, 5.5],
+    }
+
+
+def test_a_team_without_the_query_is_told_that_it_is_a_beta(api: ApiClient, team: factories.Tenant, user: User) -> None:
     with team_scope(team.context):
         TeamSettings.objects.update_or_create(
             team_id=team.team.id,
@@ -208,10 +209,11 @@ def test_a_team_without_the_query_is_refused(api: ApiClient, team: factories.Ten
         )
     response = api.post(f"/aggregate/v1/user/{user.id}/query", question(of("mean", "heartrate")))
     assert (response.status_code, response.json()["code"]) == (403, "not_allowed")
+    assert "closed beta" in response.json()["detail"]
 
 
-def test_another_teams_user_is_no_user(other_api: ApiClient, user: User, store: Store) -> None:
-    store(heartrates({BASE_US: 60.0}))
+def test_another_teams_user_is_no_user(other_api: ApiClient, team: factories.Tenant, user: User) -> None:
+    put(team, user, heartrates({BASE_US: 60.0}))
     body = question(of("mean", "heartrate"))
     missing = other_api.post(f"/aggregate/v1/user/{uuid4()}/query", body)
     response = other_api.post(f"/aggregate/v1/user/{user.id}/query", body)
@@ -219,13 +221,16 @@ def test_another_teams_user_is_no_user(other_api: ApiClient, user: User, store: 
     assert {**response.json(), "request_id": ""} == {**missing.json(), "request_id": ""}
 
 
-def test_a_year_costs_as_many_statements_as_a_day(api: ApiClient, user: User, store: Store) -> None:
+@pytest.mark.parametrize("item", [of("mean", "heartrate"), {"func": "count", "arg": {"reliability": "resource"}}])
+def test_a_year_costs_as_many_statements_as_a_day(
+    api: ApiClient, team: factories.Tenant, user: User, item: Body
+) -> None:
     days = {BASE_US - day_number * 1_440 * MINUTE_US: 60.0 for day_number in range(300)}
-    store(heartrates(days, source=WATCH), heartrates(days, source=DataSource("garmin", "watch")))
-    ask(api, user, question(of("mean", "heartrate")))
+    put(team, user, heartrates(days, source=WATCH), heartrates(days, source=DataSource("garmin", "watch")))
+    ask(api, user, question(item))
     counted = []
     for length in (1, 365):
         with CaptureQueriesContext(connection) as queries:
-            ask(api, user, question(of("mean", "heartrate"), days=length))
+            ask(api, user, question(item, days=length))
         counted.append(len(queries))
     assert counted[0] == counted[1]

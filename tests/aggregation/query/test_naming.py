@@ -7,6 +7,13 @@ import pytest
 from aggregation.query import DEFAULT_SCHEMA, query_compile, query_parse
 from tests.aggregation.query.memory import aggregate, body, trunc
 
+
+def unnested(func: str, field: str | None) -> dict[str, Any]:
+    """A subquery over the temperatures of a cycle."""
+    arg = None if field is None else {"field_for": "menstrual_cycle", "basal_body_temperature": field}
+    return {"select": {"func": func, "arg": arg}, "from": {"unnest": {"menstrual_cycle": "basal_body_temperature"}}}
+
+
 HOURLY = [trunc("hour")]
 NIGHTLY = [trunc("day", 1, "sleep")]
 
@@ -86,6 +93,57 @@ NIGHTLY = [trunc("day", 1, "sleep")]
             ["index", "glucose.value", "heartrate.value"],
             ["index", "glucose.value", "heartrate.value"],
             id="plain columns of two resources",
+        ),
+        pytest.param(
+            {
+                "select": [
+                    {"func": "min", "arg": {"value_macro": "sleep_score"}},
+                    {"func": "newest", "arg": {"value_macro": "chronotype"}},
+                    {"func": "min", "arg": {"sleep": "score"}},
+                ]
+            },
+            ["min.sleep_score", "newest", "min.score"],
+            ["min.sleep_score", "newest.chronotype", "min.score"],
+            id="functions of value macros",
+        ),
+        pytest.param(
+            {"select": [{"value_macro": "sleep_score"}, {"value_macro": "asleep_at", "version": "1"}]},
+            ["sleep_score", "asleep_at"],
+            ["sleep_score", "asleep_at"],
+            id="value macros",
+        ),
+        pytest.param(
+            {"select": [unnested("count", None), unnested("mean", "value"), {"index": "menstrual_cycle"}]},
+            ["count.basal_body_temperature", "mean.basal_body_temperature.value", "index"],
+            ["count.basal_body_temperature", "mean.basal_body_temperature.value", "index"],
+            id="subqueries",
+        ),
+        pytest.param(
+            {
+                "select": [
+                    {"func": "mean", "arg": unnested("mean", "value")},
+                    {"func": "max", "arg": unnested("count", None)},
+                ],
+                "group_by": [trunc("month", 1, "menstrual_cycle")],
+            },
+            ["index", "mean.mean.basal_body_temperature.value", "max.count.basal_body_temperature"],
+            ["index", "mean.mean.basal_body_temperature.value", "max.count.basal_body_temperature"],
+            id="functions of subqueries",
+        ),
+        pytest.param(
+            {
+                "select": [
+                    {
+                        "select": {"func": "count", "arg": {"element": True}},
+                        "from": {"unnest": {"timeseries": "note", "field": "tags"}},
+                        "where": where,
+                    }
+                    for where in ("element = 'a'", "element = 'b'")
+                ]
+            },
+            ["count.tags.element.0", "count.tags.element.1"],
+            ["count.tags.element.0", "count.tags.element.1"],
+            id="subqueries that differ in their conditions only",
         ),
     ],
 )

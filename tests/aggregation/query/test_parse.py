@@ -23,6 +23,7 @@ from aggregation.query.nodes import (
     ScalarSubquery,
     SourceColumn,
     SourceField,
+    SourceMode,
     StructField,
     TableColumn,
     TimeseriesColumn,
@@ -225,6 +226,12 @@ def test_null_is_as_good_as_absent(absent: str) -> None:
         (grouped(trunc("month", 12)), [((*Q0, "group_by", 0, "date_trunc", "value"), "out_of_range")]),
         (body({**GOOD, "align": {"carry": {"mode": "carry_up"}}}),
          [((*Q0, "align", "carry", "mode"), "unknown_value")]),
+        (body({**GOOD, "align": {"carry": {"mode": "carry_forward", "max_age": {"unit": "hour", "value": 24}}}}),
+         [((*Q0, "align", "carry", "max_age", "value"), "out_of_range")]),
+        (body({**GOOD, "align": {"carry": {"mode": "carry_nearest", "span": {"unit": "month", "value": 5}}}}),
+         [((*Q0, "align", "carry", "span", "value"), "out_of_range")]),
+        (body(GOOD, mode="merged"), [(("body", "config", "source_mode"), "unknown_value")]),
+        (body(GOOD, mode=True), [(("body", "config", "source_mode"), "unknown_value")]),
         (body({**GOOD, "align": {"carry": {"mode": "carry_forward", "span": {"unit": "day"}}}}),
          [((*Q0, "align", "carry", "span"), "unexpected_key")]),
         (where(3), [((*Q0, "where"), "wrong_type")]),
@@ -288,3 +295,21 @@ def test_a_deeply_nested_body_does_not_exhaust_the_stack() -> None:
     for _ in range(100_000):
         deep = {"func": "mean", "arg": deep}
     assert problems(select(deep)) == [((*Q0, "select", 0, "arg"), "not_allowed")]
+
+
+def test_how_sources_are_settled_is_read_from_the_configuration() -> None:
+    assert query_parse(body(GOOD)).source_mode is SourceMode.PRIORITY
+    assert query_parse(body(GOOD, mode="priority")) == query_parse(body(GOOD))
+    assert query_parse(body(GOOD, mode="merge")).source_mode is SourceMode.MERGE
+    assert message(body(GOOD, mode="merged")) == (
+        "'merged' is not known here; did you mean merge? The choices are priority or merge"
+    )
+
+
+def test_the_limits_of_a_cap_are_those_of_buckets() -> None:
+    for cap, msg in (
+        ({"unit": "minute", "value": 60}, "a max_age in units of minute takes a value from 1 to 59"),
+        ({"unit": "week", "value": 13}, "a max_age in units of week takes a value from 1 to 12"),
+        ({"unit": "month", "value": 5}, "a max_age in units of month takes 1, 2, 3, 4 or 6"),
+    ):
+        assert message(body({**GOOD, "align": {"carry": {"mode": "carry_forward", "max_age": cap}}})) == msg

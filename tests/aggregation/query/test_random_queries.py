@@ -1,139 +1,50 @@
 """Random queries over random data give what the naive interpreter gives."""
 
 import math
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from aggregation.query import Priorities, SeriesSource, render_json
+from aggregation.query import Priorities, render_json
 from tests.aggregation.query.memory import MemoryReader, Sample, answered, body
-from tests.aggregation.query.naive import as_json, interpret, midnight, written
-
-BERLIN = ZoneInfo("Europe/Berlin")
-#: Days around which samples lie: both clock changes, a leap day, a year's end in ISO week 1, an ordinary day.
-ANCHORS = [date(2025, 3, 30), date(2025, 10, 26), date(2024, 2, 29), date(2024, 12, 31), date(2025, 2, 17)]
-NUMBERS = st.integers(-400, 400).map(lambda quarters: quarters / 4)
-SOURCES = st.builds(
-    SeriesSource,
-    provider=st.sampled_from(["oura", "withings", "fitbit"]),
-    type=st.sampled_from(["watch", "ring", "phone", "unknown"]),
-    app_id=st.sampled_from([None, "app.one", "app.two"]),
-    workout_id=st.none(),
-    sport=st.sampled_from([None, "running"]),
+from tests.aggregation.query.naive import as_json, asked, interpret
+from tests.aggregation.query.naive_sources import Settings
+from tests.aggregation.query.naive_time import midnight
+from tests.aggregation.query.strategies import (
+    ADDS_UP,
+    ANCHORS,
+    CYCLES,
+    FUNCTIONS,
+    NIGHTS,
+    ORDER_FUNCTIONS,
+    Json,
+    conditions,
+    cycle_subqueries,
+    grouped,
+    is_numeric,
+    sample_lists,
+    series_queries,
+    tag_subqueries,
 )
-FUNCTIONS = ["mean", "min", "max", "sum", "count", "median", "stddev", "oldest", "newest"]
-PERIODS = st.sampled_from(
-    [
-        *[("minute", 1), ("minute", 15), ("minute", 7), ("hour", 1), ("hour", 5), ("day", 1), ("day", 30)],
-        *[("week", 1), ("week", 2), ("month", 1), ("month", 3), ("year", 1), ("year", 3), ("year", 60_000_000)],
-    ]
-)
-PARTS = ["minute", "hour", "day", "week", "month", "year", "weekday", "week_of_year", "day_of_year"]
+
+PRIORITIES = Priorities({"withings": 5, "oura": 3})
+RESOURCES = [["steps"], ["heartrate"], ["steps", "water"], ["steps", "heartrate"], ["body_temperature"]]
+#: Data sets of each check, and queries over each data set: most of the time goes into making the data up.
+SLOWLY = settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+QUICKLY = settings(SLOWLY, max_examples=12)
+QUERIES = range(3)
 
 
-@st.composite
-def sample_lists(draw: st.DrawFn, anchor: date, resources: list[str]) -> list[Sample]:
-    centre = datetime(anchor.year, anchor.month, anchor.day, tzinfo=UTC)
-    samples = []
-    for _ in range(draw(st.integers(0, 25))):
-        minutes = draw(st.integers(-3 * 1440, 2 * 1440)) if draw(st.booleans()) else draw(st.integers(-60, 180))
-        instant = centre + timedelta(minutes=minutes)
-        offset = instant.astimezone(BERLIN).utcoffset() or timedelta()
-        travel = draw(st.sampled_from([0, 0, 0, -6 * 3600, 5 * 3600 + 1800]))
-        samples.append(
-            Sample(
-                resource=draw(st.sampled_from(resources)),
-                source=draw(SOURCES),
-                instant=instant,
-                value=draw(NUMBERS),
-                offset_seconds=int(offset.total_seconds()) + travel,
-                duration_seconds=draw(st.sampled_from([None, 60.0, 1.5])),
-                type=draw(st.sampled_from([None, "automatic", "it's"])),
-            )
-        )
-    return samples
-
-
-def conditions(numbers: list[str], texts: list[str]) -> st.SearchStrategy[tuple[Any, ...]]:
-    operators = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
-    literals = st.sampled_from(["oura", "watch", "automatic", "it's", "", "running"])
-    leaf = st.one_of(
-        st.tuples(operators, st.sampled_from(numbers), NUMBERS),
-        st.tuples(operators, st.sampled_from(texts), literals),
-    )
-    return st.recursive(
-        leaf,
-        lambda inner: st.one_of(
-            st.tuples(st.just("not"), inner),
-            st.tuples(st.sampled_from(["and", "or"]), inner, inner),
-            st.tuples(st.sampled_from(["and", "or"]), inner, inner, inner),
-        ),
-        max_leaves=6,
-    )
-
-
-@st.composite
-def series_queries(draw: st.DrawFn, resources: list[str]) -> dict[str, Any]:
-    """A grouped, an ungrouped aggregate, or a plain query. Every resource is selected, so all are read."""
-    one = st.sampled_from(resources)
-    columns = [{"timeseries": name, "field": "value"} for name in resources]
-    columns += draw(
-        st.lists(
-            st.one_of(
-                st.builds(lambda name: {name: "duration"}, one),
-                st.builds(lambda name: {"timeseries": name, "field": "type"}, one),
-                st.builds(lambda name: {"index": name}, one),
-                st.just({"index": "timeseries"}),
-            ),
-            max_size=3,
-            unique_by=str,
-        )
-    )
-    kind = draw(st.sampled_from(["plain", "whole", "grouped", "grouped", "grouped"]))
-    if kind == "plain":
-        if draw(st.booleans()):
-            columns.append({"source": "source_type"})
-        return {"select": columns}
-    select: list[dict[str, Any]] = []
-    for column in columns:
-        numeric = "value" in column.values() or "duration" in column.values()
-        functions = FUNCTIONS if numeric else ["min", "max", "count", "oldest", "newest"]
-        chosen = draw(st.lists(st.sampled_from(functions), min_size=1, max_size=4, unique=True))
-        select += [{"func": function, "arg": column} for function in chosen]
-    if kind == "whole":
-        return {"select": select}
-    group_by = draw(group_items(resources))
-    if draw(st.booleans()):
-        select.insert(draw(st.integers(0, len(select))), {"group_key": "*"})
-    return {"select": select, "group_by": group_by}
-
-
-@st.composite
-def group_items(draw: st.DrawFn, resources: list[str]) -> list[dict[str, Any]]:
-    items: list[dict[str, Any]] = []
-    index = {"index": draw(st.sampled_from([*resources, "timeseries"]))}
-    if draw(st.booleans()):
-        unit, value = draw(PERIODS)
-        items.append({"date_trunc": {"unit": unit, "value": value}, "arg": index})
-    items += [{"date_part": name, "arg": index} for name in draw(st.lists(st.sampled_from(PARTS), max_size=2))]
-    sources = ["source_provider", "source_type", "source_app_id", "source_sport"]
-    items += [{"source": name} for name in draw(st.lists(st.sampled_from(sources), max_size=2, unique=True))]
-    if not items or draw(st.booleans()):
-        items.append({"timeseries": resources[0], "field": draw(st.sampled_from(["type", "value", "duration"]))})
-    return draw(st.permutations(items))
-
-
-def as_rows(samples: list[Sample]) -> list[dict[str, Any]]:
-    """In the order in which equal instants count: by source, then as stored."""
+def as_rows(samples: list[Sample], resources: list[str]) -> list[Json]:
+    """In the order in which equal instants count: as the query names resources, by source, then as stored."""
     ordered = sorted(
         samples,
         key=lambda one: (
-            one.resource,
+            resources.index(one.resource),
             one.source.provider,
             one.source.type,
             one.source.app_id or "",
@@ -154,6 +65,7 @@ def as_rows(samples: list[Sample]) -> list[dict[str, Any]]:
             "type": one.type,
             "value": one.value,
             "duration": one.duration_seconds,
+            **one.fields,
         }
         for one in ordered
     ]
@@ -170,84 +82,112 @@ def assert_same(columns: list[list[Any]], expected: list[list[Any]]) -> None:
                 assert cell == as_json(value)
 
 
-PRIORITIES = Priorities({"withings": 5, "oura": 3})
-
-
-@pytest.mark.slow
-@settings(max_examples=700, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(data=st.data())
-def test_timeseries_equal_the_naive_interpreter(data: st.DataObject) -> None:
-    anchor = data.draw(st.sampled_from(ANCHORS))
-    resources = data.draw(st.sampled_from([["steps"], ["steps", "water"]]))
-    samples = data.draw(sample_lists(anchor, resources))
-    query = data.draw(series_queries(resources))
-    numbers, texts = (
-        ["value", "duration", "timezone_offset"],
-        ["type", "source_type", "source_provider", "source_sport"],
-    )
-    condition = data.draw(st.none() | conditions(numbers, texts))
+def compare(data: st.DataObject, query: Json, rows: list[Json], reader: MemoryReader, anchor: date, days: int) -> None:
+    """One query through the engine and through the interpreter, sources settled in a random way."""
     overrides = data.draw(st.sampled_from([[], ["fitbit"], ["fitbit", "oura"]]))
-    days = data.draw(st.integers(1, 4))
-
-    asked = {**query, "where": None if condition is None else written(condition)}
-    request = body(asked, anchor=anchor.isoformat(), value=days, unit="day", overrides=overrides)
-    tables = answered(request, MemoryReader(samples), priorities=PRIORITIES)
-
+    keys = query.get("group_by", [])
+    merges = any("date_trunc" in key for key in keys) and rows[:1] != [] and data.draw(st.booleans())
+    merges = merges and rows[0]["table"] == "timeseries"
     end = midnight(anchor.year, anchor.month, anchor.day) + timedelta(days=1)
-    start = end - timedelta(days=days)
-    expected = interpret(query, as_rows(samples), start, end, condition, overrides, PRIORITIES.providers)
+    now = end + timedelta(minutes=data.draw(st.integers(-3 * 1440, 60 * 1440)))
+    mode = "merge" if merges else data.draw(st.sampled_from([None, "priority"]))
+    request = body(asked(query), anchor=anchor.isoformat(), value=days, unit="day", overrides=overrides, mode=mode)
+    tables = answered(request, reader, priorities=PRIORITIES, now=now)
+
+    sources = Settings(overrides, dict(PRIORITIES.providers), ADDS_UP if merges else None)
+    expected = interpret(query, rows, end - timedelta(days=days), end, sources, now)
     table = orjson.loads(render_json(tables))["results"][0]["table"]
     assert_same(list(table.values()), expected)
 
 
-NIGHTS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
-    {
-        "index": st.integers(-3 * 1440, 1440),
-        "type": st.sampled_from([None, "long_sleep", "short_sleep"]),
-        "efficiency": st.none() | NUMBERS,
-        "duration_second": st.none() | st.integers(-5, 40_000),
-        "score": st.none() | st.integers(0, 100),
-        "session_start": st.none() | st.datetimes(midnight(2025, 1, 1), midnight(2025, 12, 31)),
-        "source_provider": st.sampled_from(["oura", "withings"]),
-        "source_type": st.sampled_from(["watch", "ring", "unknown"]),
-    }
-)
+def with_condition(data: st.DataObject, query: Json, numbers: list[str], texts: list[str]) -> Json:
+    condition = data.draw(st.none() | conditions(numbers, texts))
+    return query if condition is None else {**query, "where": condition}
 
 
-@pytest.mark.slow
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(data=st.data())
-def test_a_summary_table_equals_the_naive_interpreter(data: st.DataObject) -> None:
+def check_timeseries(data: st.DataObject) -> None:
+    anchor, resources = data.draw(st.sampled_from(ANCHORS)), data.draw(st.sampled_from(RESOURCES))
+    samples = data.draw(sample_lists(anchor, resources))
+    rows, reader = as_rows(samples, resources), MemoryReader(samples)
+    numbers = ["value", "timezone_offset", *(["duration"] if "heartrate" not in resources else [])]
+    for _ in QUERIES:
+        query = {**data.draw(series_queries(resources)), "resources": resources}
+        query = with_condition(data, query, numbers, ["type", "source_type", "source_provider", "source_sport"])
+        compare(data, query, rows, reader, anchor, data.draw(st.integers(1, 4)))
+
+
+def check_kinds_of_their_own(data: st.DataObject) -> None:
+    """Blood pressure and notes: samples without a value, with fields and lists."""
+    anchor, mixed = data.draw(st.sampled_from(ANCHORS)), data.draw(st.booleans())
+    resources = ["note", *(["blood_pressure"] if mixed else [])]
+    samples = data.draw(sample_lists(anchor, resources))
+    absent: Json = {"systolic": None, "diastolic": None, "content": None, "tags": None}
+    rows, reader = [{**absent, **row} for row in as_rows(samples, resources)], MemoryReader(samples)
+    pressures: list[Json] = [{"blood_pressure": "systolic"}, {"timeseries": "blood_pressure", "field": "diastolic"}]
+    for _ in QUERIES:
+        texts: list[Json] = [{"note": "content"}]
+        texts += data.draw(st.lists(tag_subqueries(), min_size=1, max_size=3, unique_by=str))
+        query: Json = {"select": [*texts, *(pressures if mixed else [])]}
+        if data.draw(st.booleans()):
+            select = [{"func": data.draw(st.sampled_from(ORDER_FUNCTIONS)), "arg": column} for column in texts]
+            select += [{"func": data.draw(st.sampled_from(FUNCTIONS)), "arg": one} for one in pressures if mixed]
+            query = data.draw(grouped(select, ["note", "timeseries"], [{"note": "content"}], timeseries=True))
+        query = with_condition(data, {**query, "resources": resources}, ["timezone_offset"], ["type", "source_type"])
+        compare(data, query, rows, reader, anchor, data.draw(st.integers(1, 4)))
+
+
+def check_sleep(data: st.DataObject) -> None:
     anchor = data.draw(st.sampled_from(ANCHORS))
     centre = midnight(anchor.year, anchor.month, anchor.day)
     nights = [
         {**night, "index": centre + timedelta(minutes=night["index"])}
         for night in data.draw(st.lists(NIGHTS, max_size=20))
     ]
-    numeric = ["efficiency", "duration_second", "score"]
-    select: list[dict[str, Any]] = [
-        {"func": data.draw(st.sampled_from(FUNCTIONS)), "arg": {"sleep": name}} for name in numeric
-    ]
-    for name in ["type", "session_start"]:
-        function = data.draw(st.sampled_from(["min", "max", "count", "oldest", "newest"]))
-        select.append({"func": function, "arg": {"sleep": name}})
-    unit, value = data.draw(PERIODS)
-    key_column = data.draw(st.sampled_from(["type", "score", "efficiency", "session_start"]))
-    group_by: list[dict[str, Any]] = [
-        {"date_trunc": {"unit": unit, "value": value}, "arg": {"index": "sleep"}},
-        {"sleep": key_column},
-    ]
-    query: dict[str, Any] = {"select": [{"group_key": 1}, {"group_key": 0}, *select], "group_by": group_by}
-    if data.draw(st.booleans()):
-        query = {"select": [{"sleep": name} for name in [*numeric, "type", "session_start"]] + [{"index": "sleep"}]}
-    condition = data.draw(st.none() | conditions(numeric, ["type", "source_type", "source_provider"]))
-
-    asked = {**query, "where": None if condition is None else written(condition)}
-    request = body(asked, anchor=anchor.isoformat(), value=3, unit="day")
-    tables = answered(request, MemoryReader(tables={"sleep": nights}))
-
-    end = centre + timedelta(days=1)
     rows = [{**night, "table": "sleep", "resource": "sleep", "instant": night["index"]} for night in nights]
-    expected = interpret(query, rows, end - timedelta(days=3), end, condition)
-    table = orjson.loads(render_json(tables))["results"][0]["table"]
-    assert_same(list(table.values()), expected)
+    macros = {name: {"value_macro": name} for name in ("sleep_score", "awakenings", "chronotype", "asleep_at")}
+    numeric: list[Json] = [{"sleep": "efficiency"}, {"sleep": "score"}, macros["sleep_score"], macros["awakenings"]]
+    others: list[Json] = [{"sleep": "session_start"}, macros["chronotype"], macros["asleep_at"]]
+    extras: list[Json] = [{"sleep": "type"}, {"sleep": "score"}, {"sleep": "session_start"}, *macros.values()]
+    for _ in QUERIES:
+        query: Json = {"select": [*numeric, *others, {"index": "sleep"}]}
+        if data.draw(st.booleans()):
+            select = [{"func": data.draw(st.sampled_from(FUNCTIONS)), "arg": column} for column in numeric]
+            select += [{"func": data.draw(st.sampled_from(ORDER_FUNCTIONS)), "arg": column} for column in others]
+            query = data.draw(grouped(select, ["sleep"], extras))
+        query = with_condition(data, query, ["efficiency", "score"], ["type", "source_type", "source_provider"])
+        compare(data, query, rows, MemoryReader(tables={"sleep": nights}), anchor, 3)
+
+
+def check_subqueries(data: st.DataObject) -> None:
+    cycles = data.draw(st.lists(CYCLES, max_size=12))
+    named: Json = {"table": "menstrual_cycle", "resource": "menstrual_cycle"}
+    rows = [{**cycle, **named, "instant": datetime.combine(cycle["index"], time())} for cycle in cycles]
+    for _ in QUERIES:
+        subqueries = data.draw(st.lists(cycle_subqueries(), min_size=1, max_size=4, unique_by=str))
+        query: Json = {"select": [*subqueries, {"index": "menstrual_cycle"}]}
+        if data.draw(st.booleans()):
+            select = [
+                {"func": data.draw(st.sampled_from(FUNCTIONS if is_numeric(one) else ORDER_FUNCTIONS)), "arg": one}
+                for one in subqueries
+            ]
+            query = data.draw(grouped(select, ["menstrual_cycle"], [{"menstrual_cycle": "is_predicted"}]))
+        query = with_condition(data, query, [], ["source_type", "source_provider"])
+        compare(data, query, rows, MemoryReader(tables={"menstrual_cycle": cycles}), date(2024, 2, 29), 100)
+
+
+CHECKS = [check_timeseries, check_kinds_of_their_own, check_sleep, check_subqueries]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@QUICKLY
+@given(data=st.data())
+def test_a_few_random_queries_equal_the_naive_interpreter(check: Any, data: st.DataObject) -> None:
+    check(data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", CHECKS)
+@SLOWLY
+@given(data=st.data())
+def test_thousands_of_random_queries_equal_the_naive_interpreter(check: Any, data: st.DataObject) -> None:
+    check(data)

@@ -1,12 +1,12 @@
-"""The rules of a query: one table, what may be selected, which types fit, and what is not furnished yet."""
+"""The rules of a query: one table, what may be selected, which types fit."""
 
 from typing import Any
 
 import pytest
 
-from aggregation.query import DEFAULT_SCHEMA, QueryError, query_compile, query_parse
+from aggregation.query import DEFAULT_SCHEMA, DeclaredSchema, QueryError, query_compile, query_parse
 from aggregation.query.schema import ColumnType, SeriesKind
-from aggregation.query.tables import FIELDS_BY_KIND, RESOURCES_BY_KIND
+from aggregation.query.tables import FIELDS_BY_KIND, RESOURCES_BY_KIND, SLEEP
 from tests.aggregation.query.memory import aggregate, body, trunc
 
 HOURLY = [trunc("hour")]
@@ -51,20 +51,21 @@ def only(query: dict[str, Any]) -> tuple[tuple[str | int, ...], str, str]:
          "there is no timeseries resource 'heart_rate'; did you mean heartrate or heart_rate_alert?"),
         ({"select": [{"slep": "score"}]}, ("select", 0, "slep"), "unknown_name",
          "there is no table or timeseries resource 'slep'; did you mean sleep?"),
-        ({"select": [{"meal": "calories"}]}, ("select", 0, "meal"), "not_supported_yet",
-         "the table meal is not supported yet"),
-        ({"select": [{"index": "derived_readiness"}]}, ("select", 0, "index"), "not_supported_yet",
-         "the table derived_readiness is not supported yet"),
-        ({"select": [{"timeseries": "blood_pressure", "field": "systolic"}]}, ("select", 0, "timeseries"),
-         "not_supported_yet", "the timeseries blood_pressure is not supported yet"),
-        ({"select": [{"value_macro": "sleep_score"}]}, ("select", 0), "not_supported_yet",
-         "a value macro is not supported yet"),
-        ({"select": [{"func": "max", "arg": {"value_macro": "sleep_score"}}]}, ("select", 0, "arg"),
-         "not_supported_yet", "a value macro is not supported yet"),
-        ({"select": [{"select": {"func": "count", "arg": None}, "from": {"unnest": {"sleep": "id"}}}]}, ("select", 0),
-         "not_supported_yet", "a scalar subquery is not supported yet"),
-        ({"select": [aggregate("mean")], "group_by": HOURLY, "align": {"carry": {"mode": "carry_forward"}}},
-         ("align",), "not_supported_yet", "align is not supported yet"),
+        ({"select": [{"value_macro": "sleep_scor"}]}, ("select", 0, "value_macro"), "unknown_name",
+         "there is no value macro 'sleep_scor'; there are sleep_score, chronotype, asleep_at, awake_at, awakenings"),
+        ({"select": [{"func": "max", "arg": {"value_macro": "sleep_score", "version": "9"}}]},
+         ("select", 0, "arg", "version"), "unknown_value",
+         "sleep_score has no such version; use 'automatic' or '1'"),
+        ({"select": [{"func": "mean", "arg": {"value_macro": "chronotype"}}]}, ("select", 0, "func"), "not_allowed",
+         "mean needs numbers, and chronotype is of type string; use min, max, count, oldest or newest"),
+        ({"select": [{"value_macro": "sleep_score"}, {"activity": "steps"}]}, ("select", 1), "not_allowed",
+         "one query works on one table, and this one already uses sleep"),
+        ({"select": [{"timeseries": "note", "field": "tags"}]}, ("select", 0), "not_allowed",
+         "a list column cannot be selected directly; use a scalar subquery over it"),
+        ({"select": [aggregate("count", "menstrual_cycle", "menstrual_flow")]}, ("select", 0, "arg"), "not_allowed",
+         "a list column cannot be aggregated directly"),
+        ({"select": [{"source": "source_type"}, {"derived_readiness": "date"}]}, ("select", 0, "source"),
+         "unknown_name", "derived_readiness has no source_type, nor any other column of a source"),
         ({"select": [{"heartrate": "value"}], "group_by": HOURLY}, ("select", 0), "not_allowed",
          "with a group_by every select item has to be an aggregate or a group key"),
         ({"select": [{"group_key": 0}, aggregate("mean")]}, ("select", 0, "group_key"), "not_allowed",
@@ -124,7 +125,7 @@ def test_all_queries_and_problems_are_named_at_once() -> None:
     batch = query_parse(
         body(
             {"select": [{"sleep": "nope"}, {"group_key": "*"}], "where": "nope = 1 OR nope = 2"},
-            {"select": [{"value_macro": "chronotype"}]},
+            {"select": [{"value_macro": "something_new"}]},
         )
     )
     with pytest.raises(QueryError) as caught:
@@ -134,7 +135,7 @@ def test_all_queries_and_problems_are_named_at_once() -> None:
         ("body", "queries", 0, "select", 1, "group_key"),
         ("body", "queries", 0, "where"),
         ("body", "queries", 0, "where"),
-        ("body", "queries", 1, "select", 0),
+        ("body", "queries", 1, "select", 0, "value_macro"),
     ]
     assert not caught.value.is_budget
 
@@ -149,12 +150,13 @@ def test_every_timeseries_column_and_table_column_resolves() -> None:
     for name in DEFAULT_SCHEMA.table_names():
         table = DEFAULT_SCHEMA.table(name)
         assert table is not None
-        query = {"select": [{name: column} for column in table.columns]}
+        query = {"select": [{name: column} for column in table.columns if column not in table.lists]}
         query_compile(query_parse(body(query)), DEFAULT_SCHEMA)
     for resource in DEFAULT_SCHEMA.series_names():
         series = DEFAULT_SCHEMA.series(resource)
         assert series is not None
-        query = {"select": [{"timeseries": resource, "field": name} for name in series.fields]}
+        names = [name for name in series.fields if name not in series.lists]
+        query = {"select": [{"timeseries": resource, "field": name} for name in names]}
         query_compile(query_parse(body(query)), DEFAULT_SCHEMA)
 
 
@@ -162,11 +164,17 @@ def test_the_default_schema_has_the_columns_of_the_reference() -> None:
     counts = {
         name: len(table.columns) for name in DEFAULT_SCHEMA.table_names() if (table := DEFAULT_SCHEMA.table(name))
     }
-    assert counts == {"sleep": 31, "activity": 24, "workout": 35, "body": 15, "profile": 11}
+    assert counts == {
+        "sleep": 31, "activity": 24, "workout": 35, "body": 15, "meal": 48, "profile": 11, "derived_readiness": 8,
+        "menstrual_cycle": 18, "reliability": 15,
+    }  # fmt: skip
     assert len(RESOURCES_BY_KIND[SeriesKind.DISCRETE]) == 12
     assert len(RESOURCES_BY_KIND[SeriesKind.INTERVAL]) == 32
     assert sum(map(len, RESOURCES_BY_KIND.values())) == 50
-    assert len(DEFAULT_SCHEMA.series_names()) == 44
+    assert len(DEFAULT_SCHEMA.series_names()) == 50
+    summed = {name for name in DEFAULT_SCHEMA.series_names() if (one := DEFAULT_SCHEMA.series(name)) and one.adds_up}
+    assert {"steps", "distance", "calories_active"} <= summed
+    assert not summed & {"heartrate", "vo2_max", "body_temperature", "heart_rate_alert", "note"}
     assert list(FIELDS_BY_KIND[SeriesKind.INTERVAL])[-3:] == ["type", "duration", "value"]
 
 
@@ -184,9 +192,67 @@ def test_the_default_schema_has_the_columns_of_the_reference() -> None:
         ("workout", "heart_rate_zone_6", ColumnType.FLOAT64),
         ("workout", "map_polyline", ColumnType.STRING),
         ("body", "measured_at", ColumnType.LOCAL_DATETIME),
+        ("meal", "date", ColumnType.DATE),
+        ("meal", "vitamin_b12_microgram", ColumnType.FLOAT64),
+        ("derived_readiness", "recovery_zone", ColumnType.STRING),
+        ("derived_readiness", "sleep_score", ColumnType.FLOAT64),
+        ("menstrual_cycle", "is_predicted", ColumnType.BOOL),
+        ("menstrual_cycle", "ovulation_test", ColumnType.STRUCT_LIST),
+        ("reliability", "presence_day_count", ColumnType.INT64),
     ],
 )
 def test_columns_have_the_types_of_the_reference(table: str, column: str, column_type: ColumnType) -> None:
     schema = DEFAULT_SCHEMA.table(table)
     assert schema is not None
     assert schema.columns[column] is column_type
+
+
+@pytest.mark.parametrize(
+    ("table", "index_type"),
+    [
+        ("sleep", ColumnType.LOCAL_DATETIME),
+        ("activity", ColumnType.DATE),
+        ("workout", ColumnType.LOCAL_DATETIME),
+        ("body", ColumnType.LOCAL_DATETIME),
+        ("meal", ColumnType.DATE),
+        ("profile", ColumnType.UTC_DATETIME),
+        ("derived_readiness", ColumnType.DATE),
+        ("menstrual_cycle", ColumnType.DATE),
+        ("reliability", ColumnType.DATE),
+    ],
+)
+def test_the_index_has_the_type_of_the_reference(table: str, index_type: ColumnType) -> None:
+    schema = DEFAULT_SCHEMA.table(table)
+    assert schema is not None
+    assert schema.index_type is index_type
+
+
+def test_a_list_of_the_cycle_has_the_fields_of_the_reference() -> None:
+    cycle = DEFAULT_SCHEMA.table("menstrual_cycle")
+    assert cycle is not None
+    assert {name: list(fields) for name, fields in cycle.lists.items()} == {
+        "menstrual_flow": ["date", "flow"],
+        "cervical_mucus": ["date", "quality"],
+        "intermenstrual_bleeding": ["date"],
+        "contraceptive": ["date", "type"],
+        "detected_deviations": ["date", "deviation"],
+        "ovulation_test": ["date", "test_result"],
+        "home_pregnancy_test": ["date", "test_result"],
+        "home_progesterone_test": ["date", "test_result"],
+        "sexual_activity": ["date", "protection_used"],
+        "basal_body_temperature": ["date", "value"],
+    }
+
+
+def test_what_a_schema_does_not_keep_is_refused_by_name() -> None:
+    schema = DeclaredSchema(tables=(SLEEP,), series=())
+    refused_names = []
+    for item in ({"meal": "calories"}, {"timeseries": "heartrate", "field": "value"}, {"value_macro": "chronotype"}):
+        with pytest.raises(QueryError) as caught:
+            query_compile(query_parse(body({"select": [item]})), schema)
+        refused_names += [(problem.type.value, problem.msg) for problem in caught.value.problems]
+    assert refused_names == [
+        ("not_supported_yet", "the table meal is not supported yet"),
+        ("not_supported_yet", "the timeseries heartrate is not supported yet"),
+        ("unknown_name", "there is no value macro 'chronotype'; there is none"),
+    ]
