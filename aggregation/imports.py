@@ -2,7 +2,9 @@
 
 A file is read in batches that are the same every time it is read. Each batch is one transaction, in which the job's
 checkpoint is written too: how many batches are in, and what came of them. A worker that takes a job over reads the
-file again from its beginning, passes over the batches that are in, and goes on; so nothing is counted twice.
+file again from its beginning, passes over the batches that are in, and goes on; so nothing is counted twice. It can't
+begin in the middle: a deflated file has no middle to enter, and nights, meals and cycles are made of records from all
+over the file. Passing over costs the reading only.
 """
 
 import tempfile
@@ -21,12 +23,14 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 
-from aggregation.apple_health.limits import ExportRefusedError
+from aggregation.apple_health.categories import CATEGORIES
+from aggregation.apple_health.collector import ExportItem
+from aggregation.apple_health.limits import ExportRefusalCode, ExportRefusedError
 from aggregation.apple_health.quantities import QUANTITIES
 from aggregation.apple_health.reader import RESOURCES as READABLE
 from aggregation.apple_health.reader import read_export
 from aggregation.apple_health.tally import ExportTally
-from aggregation.catalogue import SERIES_BY_SLUG, SUMMARY_BY_SLUG
+from aggregation.catalogue import SERIES_BY_SLUG, STREAM_BY_SLUG, SUMMARY_BY_SLUG
 from aggregation.constants import (
     APPLE_HEALTH_JOB,
     APPLE_HEALTH_PROVIDER,
@@ -34,7 +38,8 @@ from aggregation.constants import (
     IMPORT_BATCH_ITEMS,
     IMPORT_RENEW_SECONDS,
 )
-from aggregation.records import SeriesBatch, StoreResult, SummaryRecord
+from aggregation.learning import person_learn
+from aggregation.records import SeriesBatch, StoreResult, StreamRecord, SummaryRecord
 from aggregation.services import health_data_store, historical_announce
 from aggregation.store.days import instant_of_us, us_of_day, us_of_instant
 from healthsvc.kernel.crypto import DecryptionError
@@ -60,14 +65,26 @@ log = structlog.get_logger(__name__)
 
 TASK: Final = "aggregation.apple_health_import"
 OnProgress: TypeAlias = Callable[[int, int], None]
-Batch: TypeAlias = list[SeriesBatch | SummaryRecord]
+Batch: TypeAlias = list[ExportItem]
 
-#: The export's own type name of what a resource's refusals are about; summaries of nights have many records each.
-_KINDS: Final[Mapping[str, str]] = {
-    **{rule.resource: kind for kind, rule in QUANTITIES.items()},
-    "workouts": "Workout",
-    "activity": "ActivitySummary",
-}
+
+def _kinds() -> dict[str, str]:
+    """The export's own type name of what a resource's refusals are about, where there is just one."""
+    found: dict[str, list[str]] = {"workouts": ["Workout"], "activity": ["ActivitySummary"]}
+    resources = [(kind, rule.resource) for kind, rule in QUANTITIES.items()]
+    resources += [(kind, rule.resource) for kind, rule in CATEGORIES.items()]
+    for kind, resource in resources:
+        found.setdefault(resource, []).append(kind)
+    return {resource: kinds[0] for resource, kinds in found.items() if len(kinds) == 1}
+
+
+_KINDS: Final[Mapping[str, str]] = _kinds()
+
+
+#: Samples that take the memory of one summary, so that a batch of meals is no larger than one of heart rates.
+_SUMMARY_SIZE: Final = 50
+#: Devices are no data of a time and have events of their own, which a backfill does not send.
+_ANNOUNCED: Final = frozenset({*SERIES_BY_SLUG, *SUMMARY_BY_SLUG, *STREAM_BY_SLUG} - {"device"})
 
 
 class LeaseLostError(Exception):
@@ -133,7 +150,7 @@ class ImportState:
         )
 
     def receipt(self, tally: ExportTally) -> JSONObject:
-        """What the import did, for people."""
+        """What the import did, for people. Refused is what was wrong, left out what is sound and has no place here."""
         refused = Counter(self.refused)
         for refusal in tally.refusals():
             refused[refusal.kind, refusal.reason] += refusal.count
@@ -147,12 +164,15 @@ class ImportState:
                 for (kind, reason), count in sorted(refused.items())
                 if count
             ],
+            "left_out": [{"kind": one.kind, "reason": one.reason, "count": one.count} for one in tally.omissions()],
         }
 
 
-def _span_us(item: SeriesBatch | SummaryRecord) -> tuple[int, int]:
+def _span_us(item: ExportItem) -> tuple[int, int]:
     if isinstance(item, SeriesBatch):
         return int(item.samples.start_us.min()), int(item.samples.start_us.max())
+    if isinstance(item, StreamRecord):
+        return int(item.time_us.min()), int(item.time_us.max())
     at_us = us_of_instant(item.starts_at) if item.starts_at else us_of_day(item.calendar_date)
     return at_us, at_us
 
@@ -193,7 +213,7 @@ def _imported(
     batch_items: int,
 ) -> tuple[JSONObject, ImportState]:
     tally = ExportTally()
-    resources = READABLE & {*SERIES_BY_SLUG, *SUMMARY_BY_SLUG}
+    resources = READABLE & {*SERIES_BY_SLUG, *SUMMARY_BY_SLUG, *STREAM_BY_SLUG}
     items = read_export(file, tally=tally, on_progress=on_progress, resources=resources)
     passed, digest = 0, 0
     for batch in _batches(items, batch_items):
@@ -203,12 +223,23 @@ def _imported(
             if passed == state.batches and digest != state.digest:
                 raise _OtherBatchesError
             continue
+        summaries = [item for item in batch if isinstance(item, SummaryRecord)]
         with transaction.atomic():
+            # Before the store holds the user.
+            person_learn(
+                team=team,
+                user_id=user_id,
+                provider=APPLE_HEALTH_PROVIDER,
+                time_zone=None,
+                summaries=summaries,
+                known_at=None,
+            )
             result = health_data_store(
                 team=team,
                 user_id=user_id,
                 series=[item for item in batch if isinstance(item, SeriesBatch)],
-                summaries=[item for item in batch if isinstance(item, SummaryRecord)],
+                summaries=summaries,
+                streams=[item for item in batch if isinstance(item, StreamRecord)],
                 emit=False,
             )
             state.add(batch, digest, result)
@@ -217,15 +248,17 @@ def _imported(
                 on_stored(state)
     if passed < state.batches:
         raise _OtherBatchesError
+    if tally.nothing_readable:
+        raise ExportRefusedError(ExportRefusalCode.NOTHING_READABLE)
     return state.receipt(tally), state
 
 
-def _batches(items: Iterator[SeriesBatch | SummaryRecord], batch_items: int) -> Iterator[Batch]:
+def _batches(items: Iterator[ExportItem], batch_items: int) -> Iterator[Batch]:
     batch: Batch = []
     size = 0
     for item in items:
         batch.append(item)
-        size += len(item.samples) if isinstance(item, SeriesBatch) else 1
+        size += _size(item)
         if size >= batch_items:
             yield batch
             batch, size = [], 0
@@ -233,12 +266,22 @@ def _batches(items: Iterator[SeriesBatch | SummaryRecord], batch_items: int) -> 
         yield batch
 
 
+def _size(item: ExportItem) -> int:
+    if isinstance(item, SeriesBatch):
+        return len(item.samples)
+    return len(item.time_us) if isinstance(item, StreamRecord) else _SUMMARY_SIZE
+
+
 def _digest(batch: Batch, digest: int) -> int:
     for item in batch:
         if isinstance(item, SeriesBatch):
             digest = zlib.crc32(item.resource.encode(), digest)
             digest = zlib.crc32(np.ascontiguousarray(item.samples.start_us).tobytes(), digest)
-            digest = zlib.crc32(np.ascontiguousarray(item.samples.value).tobytes(), digest)
+            if item.samples.value is not None:
+                digest = zlib.crc32(np.ascontiguousarray(item.samples.value).tobytes(), digest)
+        elif isinstance(item, StreamRecord):
+            digest = zlib.crc32(item.workout.encode(), digest)
+            digest = zlib.crc32(np.ascontiguousarray(item.time_us).tobytes(), digest)
         else:
             digest = zlib.crc32(f"{item.resource}\x00{item.external_id}".encode(), digest)
     return digest
@@ -316,7 +359,7 @@ def _work(job: BackgroundJob, file: StoredFile) -> None:
     with transaction.atomic():
         lease.renew()
         for resource, (first_us, last_us) in state.spans_us.items():
-            if state.stored[resource] or state.replaced[resource]:
+            if resource in _ANNOUNCED and (state.stored[resource] or state.replaced[resource]):
                 historical_announce(
                     team=team,
                     user_id=user_id,

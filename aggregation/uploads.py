@@ -26,7 +26,8 @@ def upload_chunks(request: HttpRequest, *, limit_bytes: int) -> Iterator[bytes]:
     """The bytes of the one file that `request` carries.
 
     The media type and the announced length are checked at once: 415, 413. Later, while chunks are taken: 413 beyond
-    the limit, 422 where there is no file in the body, where it is empty, or where it ended before its announced end.
+    the limit, 422 where there is no file in the body, where it is empty, or where it breaks off: before its announced
+    length, or without a form's closing boundary.
     """
     media_type, options = parse_header_parameters(request.META.get("CONTENT_TYPE", ""))
     if media_type not in (FORM, *FILE_TYPES):
@@ -34,23 +35,27 @@ def upload_chunks(request: HttpRequest, *, limit_bytes: int) -> Iterator[bytes]:
     announced_bytes = int(request.META.get("CONTENT_LENGTH") or 0)
     if announced_bytes > limit_bytes:
         raise _too_large(limit_bytes)
-    body = _Body(request, limit_bytes, announced_bytes)
     if media_type != FORM:
-        return _not_empty(body.pieces())
+        return _not_empty(_Body(request, limit_bytes, announced_bytes).pieces())
     boundary = options.get("boundary", "")
     if not 0 < len(boundary) <= _BOUNDARY_MAXIMUM_CHARACTERS or not boundary.isascii():
         raise _unreadable()
+    body = _Body(request, limit_bytes, announced_bytes, closing=b"--" + boundary.encode() + b"--")
     return _not_empty(_form_file(body, boundary.encode()))
 
 
 class _Body:
-    """The request's body, counted."""
+    """The request's body, counted. `closing`: what has to stand at the start of a line for a form to be whole."""
 
-    def __init__(self, request: HttpRequest, limit_bytes: int, announced_bytes: int) -> None:
+    def __init__(self, request: HttpRequest, limit_bytes: int, announced_bytes: int, closing: bytes = b"") -> None:
         self._request = request
         self._limit_bytes = limit_bytes
         self._announced_bytes = announced_bytes
         self._read_bytes = 0
+        self._closing = b"\r\n" + closing
+        #: The end of what was read, long enough for a closing line cut in two; the form may begin with it.
+        self._tail = b"\r\n"
+        self.is_closed = not closing
 
     def pieces(self) -> Iterator[bytes]:
         """What comes, as it comes."""
@@ -58,6 +63,10 @@ class _Body:
             self._read_bytes += len(data)
             if self._read_bytes > self._limit_bytes:
                 raise _too_large(self._limit_bytes)
+            if not self.is_closed:
+                seen = self._tail + data
+                self.is_closed = self._closing in seen
+                self._tail = seen[-len(self._closing) :]
             yield data
         if self._read_bytes < self._announced_bytes:
             raise _unreadable()
@@ -75,6 +84,8 @@ def _form_file(body: _Body, boundary: bytes) -> Iterator[bytes]:
             yield from stream
     except MultiPartParserError:
         raise _unreadable() from None
+    if not body.is_closed:
+        raise _unreadable()
 
 
 def _not_empty(chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -1,39 +1,24 @@
 """Finds export.xml, in an archive or bare, and reads it as a stream of bytes of known length."""
 
 import re
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO, Protocol
 
+from aggregation.apple_health.attachments import ARCHIVE_ERRORS, CDA_NAME, Attachments
 from aggregation.apple_health.limits import ExportLimits, ExportRefusalCode, ExportRefusedError
-from aggregation.apple_health.tally import ExportTally, RefusalReason
+from aggregation.apple_health.tally import ExportTally
 
 _ZIP_MAGIC = b"PK"
 _MAX_CANDIDATES = 16
 _PEEK_STEP_BYTES = 16 * 1024
-_CDA_NAME = "export_cda.xml"
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _START_TAG = re.compile(rb"<([A-Za-z_][A-Za-z0-9_.\-]*)(?=[\s/>])")
 _ENTITY = re.compile(rb"<!ENTITY|<!DOCTYPE\s+[A-Za-z0-9_.\-]+\s+(?:SYSTEM|PUBLIC)", re.IGNORECASE)
 _ROOT = b"HealthData"
-
-#: What zipfile raises over a damaged archive, beside BadZipFile; RuntimeError and NotImplementedError are its
-#: words for encryption and for packing methods it lacks.
-_ARCHIVE_ERRORS = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    OSError,
-    OverflowError,
-    RuntimeError,
-    ValueError,
-)
 
 
 class DamagedStreamError(Exception):
@@ -46,9 +31,10 @@ class _Readable(Protocol):
 
 @dataclass(slots=True)
 class ExportStream:
-    """The bytes of one export.xml; `total_bytes` is their promised number."""
+    """The bytes of one export.xml, `total_bytes` is their promised number; and the files that came with it."""
 
     total_bytes: int
+    attachments: Attachments
     _source: _Readable
     _archived: bool
 
@@ -58,7 +44,7 @@ class ExportStream:
             return self._source.read(size)
         try:
             return self._source.read(size)
-        except _ARCHIVE_ERRORS as error:
+        except ARCHIVE_ERRORS as error:
             raise DamagedStreamError from error
 
 
@@ -80,7 +66,7 @@ def root_position(prolog: bytes) -> tuple[bytes, int] | None:
 def open_export(file: BinaryIO | Path, limits: ExportLimits, tally: ExportTally) -> Iterator[ExportStream]:
     """Opens an export.zip or a bare export.xml; a stream must be seekable and stays open.
 
-    An archive's other files (clinical document, routes, electrocardiograms) are counted in `tally` as refused.
+    An archive's clinical files are counted in `tally` as left out.
     Raises ExportRefusedError.
     """
     if isinstance(file, Path):
@@ -100,15 +86,14 @@ def _open_seekable(file: BinaryIO, limits: ExportLimits, tally: ExportTally) -> 
     if magic != _ZIP_MAGIC:
         if total_bytes > limits.max_xml_bytes:
             raise ExportRefusedError(ExportRefusalCode.TOO_LARGE)
-        yield ExportStream(total_bytes, file, _archived=False)
+        yield ExportStream(total_bytes, Attachments(None, limits, tally), file, _archived=False)
         return
     with _open_archive(file, limits) as archive:
         member = _find_export(archive, limits)
         if member.file_size > limits.max_xml_bytes:
             raise ExportRefusedError(ExportRefusalCode.TOO_LARGE)
-        _count_other_members(archive, tally)
         with _open_member(archive, member) as source:
-            yield ExportStream(member.file_size, source, _archived=True)
+            yield ExportStream(member.file_size, Attachments(archive, limits, tally), source, _archived=True)
 
 
 class _BoundedReads:
@@ -142,7 +127,7 @@ class _BoundedReads:
 def _open_archive(file: BinaryIO, limits: ExportLimits) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(_BoundedReads(file, limits.max_directory_bytes))
-    except _ARCHIVE_ERRORS as error:
+    except ARCHIVE_ERRORS as error:
         raise ExportRefusedError(ExportRefusalCode.UNREADABLE_ARCHIVE) from error
 
 
@@ -152,7 +137,7 @@ def _open_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]
         raise ExportRefusedError(ExportRefusalCode.UNREADABLE_ARCHIVE)
     try:
         return archive.open(member)
-    except _ARCHIVE_ERRORS as error:
+    except ARCHIVE_ERRORS as error:
         raise ExportRefusedError(ExportRefusalCode.UNREADABLE_ARCHIVE) from error
 
 
@@ -161,7 +146,7 @@ def _find_export(archive: zipfile.ZipFile, limits: ExportLimits) -> zipfile.ZipI
     named = [
         member
         for member in archive.infolist()
-        if member.filename.lower().endswith(".xml") and not member.filename.lower().endswith(_CDA_NAME)
+        if member.filename.lower().endswith(".xml") and not member.filename.lower().endswith(CDA_NAME)
     ]
     named.sort(key=lambda member: member.file_size, reverse=True)
     refused: ExportRefusedError | None = None
@@ -181,7 +166,7 @@ def _root_of(archive: zipfile.ZipFile, member: zipfile.ZipInfo, peek_bytes: int)
         while len(prolog) < peek_bytes:
             try:
                 data = source.read(_PEEK_STEP_BYTES)
-            except _ARCHIVE_ERRORS as error:
+            except ARCHIVE_ERRORS as error:
                 raise ExportRefusedError(ExportRefusalCode.UNREADABLE_ARCHIVE) from error
             prolog += data
             root = root_position(prolog)
@@ -190,15 +175,3 @@ def _root_of(archive: zipfile.ZipFile, member: zipfile.ZipInfo, peek_bytes: int)
             if not data:
                 break
     return None
-
-
-def _count_other_members(archive: zipfile.ZipFile, tally: ExportTally) -> None:
-    """Clinical records are counted where export.xml names them, so their own files are not counted again."""
-    for member in archive.infolist():
-        path = member.filename.lower()
-        if path.endswith("/" + _CDA_NAME) or path == _CDA_NAME:
-            tally.refuse_unread(_CDA_NAME, RefusalReason.EXCLUDED_CLINICAL)
-        elif "workout-routes/" in path and path.endswith(".gpx"):
-            tally.refuse_unread("workout-routes", RefusalReason.UNKNOWN_TYPE)
-        elif "electrocardiograms/" in path and path.endswith(".csv"):
-            tally.refuse_unread("electrocardiograms", RefusalReason.UNKNOWN_TYPE)

@@ -20,8 +20,14 @@ Child: TypeAlias = tuple[str, Attributes]
 OnElement: TypeAlias = "Callable[[str, Attributes, list[Child]], None]"
 OnMalformed: TypeAlias = "Callable[[], None]"
 
-#: The direct children that are kept; a workout's events and a heart rate's beats are not.
-KEPT_CHILDREN = frozenset({"MetadataEntry", "WorkoutStatistics"})
+#: The direct children that are kept. A heart rate's beats are named once, not listed.
+KEPT_CHILDREN = frozenset(
+    {"MetadataEntry", "WorkoutStatistics", "WorkoutEvent", "Record", "HeartRateVariabilityMetadataList"}
+)
+#: Of a workout's events those that stop and start its clock; laps and segments can be thousands.
+KEPT_EVENTS = frozenset({"HKWorkoutEventTypePause", "HKWorkoutEventTypeResume"})
+#: What is kept one level deeper: the file of a workout's route.
+KEPT_GRANDCHILDREN = frozenset({"FileReference"})
 
 #: The elements at which reading goes on behind a broken place.
 TOP_LEVEL = frozenset(
@@ -175,10 +181,16 @@ class ElementParser:
         elif name in TOP_LEVEL and not self._in_correlation(name):
             raise _BrokenElementError(self._parser.CurrentByteIndex)
         elif self._depth == 3:
-            if name in KEPT_CHILDREN and len(self._children) < self._limits.max_children:
-                self._children.append((name, attributes))
+            if name in KEPT_CHILDREN and (name != "WorkoutEvent" or attributes.get("type") in KEPT_EVENTS):
+                self._keep(name, attributes)
+        elif self._depth == 4 and name in KEPT_GRANDCHILDREN:
+            self._keep(name, attributes)
         elif self._depth > self._limits.max_depth:
             raise _BrokenElementError(self._parser.CurrentByteIndex)
+
+    def _keep(self, name: str, attributes: Attributes) -> None:
+        if len(self._children) < self._limits.max_children:
+            self._children.append((name, attributes))
 
     def _in_correlation(self, name: str) -> bool:
         """Whether a record stands where it may: nowhere else does one top-level element hold another, so the outer
@@ -196,4 +208,5 @@ class ElementParser:
             self._element = None
             if children:
                 self._children = []
-            self._on_element(name, attributes, children)
+            # An empty list is used again for the next element; whoever keeps what it gets must have one of its own.
+            self._on_element(name, attributes, children or [])

@@ -20,7 +20,12 @@ class ExportLimits:
     max_malformed: places where the XML is broken and reading goes on at the next record.
     max_sleep_intervals, max_sleep_sources: sleep is grouped at the end, so its intervals wait in memory, 21 bytes
     each. Ten years of nights have about 100,000 from one source.
+    max_pairs, max_meals, max_cycle_entries, max_days, max_devices: what else is gathered until the end: blood
+    pressures, meals, entries of cycles, days of activity and of body measurements, devices.
     max_kinds: distinct type names in the receipt.
+    max_route_bytes, max_route_points: one GPX file, inflated; a day of one point a second has 86,400 and 20 MB.
+    max_electrocardiogram_bytes, max_electrocardiogram_samples: one CSV file; Apple's have 30 seconds at 512 Hz.
+    max_attached_bytes: all such files together, inflated.
     chunk_samples: samples buffered over all series before they are yielded; a batch may exceed it by those of one read.
     read_bytes: inflated bytes read at once.
     """
@@ -35,7 +40,17 @@ class ExportLimits:
     max_malformed: int = 10_000
     max_sleep_intervals: int = 1_000_000
     max_sleep_sources: int = 1_000
+    max_pairs: int = 100_000
+    max_meals: int = 50_000
+    max_cycle_entries: int = 100_000
+    max_days: int = 50_000
+    max_devices: int = 1_000
     max_kinds: int = 1_000
+    max_route_bytes: int = 64 * MIB
+    max_route_points: int = 200_000
+    max_electrocardiogram_bytes: int = 4 * MIB
+    max_electrocardiogram_samples: int = 200_000
+    max_attached_bytes: int = 4 * GIB
     chunk_samples: int = 50_000
     read_bytes: int = 256 * KIB
 
@@ -47,6 +62,7 @@ class ExportRefusalCode(Enum):
     UNREADABLE_ARCHIVE = ("unreadable_archive", "The archive is damaged, encrypted or packed in an unknown way.")
     ENTITIES_FORBIDDEN = ("entities_forbidden", "The XML declares entities or an external document type.")
     TOO_LARGE = ("too_large", "The export is larger than is taken here.")
+    NOTHING_READABLE = ("nothing_readable", "Nothing in the export could be read.")
 
     def __init__(self, code: str, meaning: str) -> None:
         self.code = code

@@ -1,107 +1,116 @@
-"""Which HealthKit quantities become which resource, and the units they come in: a table, one row a quantity."""
+"""Which HealthKit quantities become which timeseries, and the units they come in: a table, one row a quantity.
+
+Ranges are the resource catalogue's. A quantity without a row has no resource: see `left_out`.
+"""
 
 import math
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeAlias
 
-from healthsvc.kernel import units
+from aggregation.apple_health import unit_texts as texts
+from aggregation.apple_health.unit_texts import Accepted, Convert, converter
 
-Convert: TypeAlias = Callable[[float], float]
-
-#: HealthKit writes the molar mass into the unit: `mmol<180.1558800000541>/L`. Only glucose's own is taken.
-_GLUCOSE_MOLAR_UNIT = re.compile(r"mmol<180\.1[56]\d*>/L", re.ASCII)
-
-
-def as_given(value: float) -> float:
-    """The unit is the canonical one already."""
-    return value
-
-
-ENERGY_KILOCALORIES: Mapping[str, Convert] = MappingProxyType(
-    {
-        "kcal": as_given,
-        "Cal": as_given,
-        "cal": units.kilocalories_from_calories,
-        "kJ": units.kilocalories_from_kilojoules,
-        "J": units.kilocalories_from_joules,
-    }
-)
-LENGTH_METRES: Mapping[str, Convert] = MappingProxyType(
-    {
-        "m": as_given,
-        "km": units.metres_from_kilometres,
-        "cm": units.metres_from_centimetres,
-        "mi": units.metres_from_miles,
-        "yd": units.metres_from_yards,
-        "ft": units.metres_from_feet,
-        "in": units.metres_from_inches,
-    }
-)
-MASS_KILOGRAMS: Mapping[str, Convert] = MappingProxyType(
-    {
-        "kg": as_given,
-        "g": units.kilograms_from_grams,
-        "lb": units.kilograms_from_pounds,
-        "oz": units.kilograms_from_ounces,
-        "st": units.kilograms_from_stones,
-    }
-)
-TEMPERATURE_CELSIUS: Mapping[str, Convert] = MappingProxyType(
-    {"degC": as_given, "degF": units.celsius_from_fahrenheit, "K": units.celsius_from_kelvin}
-)
-RATE_PER_MINUTE: Mapping[str, Convert] = MappingProxyType(
-    {
-        "count/min": as_given,
-        "count/s": units.per_minute_from_per_second,
-        "Hz": units.per_minute_from_per_second,
-    }
-)
-COUNT: Mapping[str, Convert] = MappingProxyType({"count": as_given})
-GLUCOSE_MMOL_PER_LITRE: Mapping[str, Convert] = MappingProxyType(
-    {"mmol/L": as_given, "mg/dL": units.mmol_per_litre_glucose_from_mg_per_dl}
-)
-DURATION_SECONDS: Mapping[str, Convert] = MappingProxyType(
-    {"s": as_given, "min": units.seconds_from_minutes, "hr": units.seconds_from_hours}
-)
+PREFIX = "HKQuantityTypeIdentifier"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuantityRule:
     """One HealthKit quantity, equal only to itself.
 
-    resource, canonical_unit: where its samples go and in which unit. accepted: HKUnit text to conversion.
-    lowest, highest: in the canonical unit, inclusive, what no living person or working device leaves; the
-    resource catalogue may be narrower. interval: whether the end of the sample is kept.
+    resource: the timeseries it becomes. accepted: HKUnit text to conversion into the resource's unit. label: the
+    samples' `type`. sensor_location: where on the body, for temperatures that are always taken there.
     """
 
     resource: str
-    canonical_unit: str
-    accepted: Mapping[str, Convert]
-    lowest: float
-    highest: float
-    interval: bool
+    accepted: Accepted
+    label: str | None = None
+    sensor_location: str | None = None
 
     def converter(self, unit: str | None) -> Convert | None:
         """The conversion from HealthKit's unit text, or None where the unit is not taken."""
-        if unit is None:
-            return None
-        return self.accepted.get(_GLUCOSE_MOLAR_UNIT.sub("mmol/L", unit))
+        return converter(self.accepted, unit)
 
 
-QUANTITIES: Mapping[str, QuantityRule] = MappingProxyType(
+def _workout_distance(label: str) -> QuantityRule:
+    return QuantityRule("workout_distance", texts.LENGTH_METRES, label=label)
+
+
+_BY_NAME: dict[str, QuantityRule] = {
+    # Activity. Walking and wheelchairs are the day's distance; the other kinds are only measured in workouts.
+    "ActiveEnergyBurned": QuantityRule("calories_active", texts.ENERGY_KILOCALORIES),
+    "AppleExerciseTime": QuantityRule("workout_duration", texts.DURATION_MINUTES),
+    "AppleStandTime": QuantityRule("stand_duration", texts.DURATION_MINUTES),
+    "BasalEnergyBurned": QuantityRule("calories_basal", texts.ENERGY_KILOCALORIES),
+    "DistanceWalkingRunning": QuantityRule("distance", texts.LENGTH_METRES),
+    "DistanceWheelchair": QuantityRule("distance", texts.LENGTH_METRES, label="wheelchair"),
+    "DistanceCycling": _workout_distance("cycling"),
+    "DistanceSwimming": _workout_distance("swimming"),
+    "DistanceDownhillSnowSports": _workout_distance("downhill_snow_sports"),
+    "DistanceCrossCountrySkiing": _workout_distance("cross_country_skiing"),
+    "DistancePaddleSports": _workout_distance("paddle_sports"),
+    "DistanceRowing": _workout_distance("rowing"),
+    "DistanceSkatingSports": _workout_distance("skating_sports"),
+    "FlightsClimbed": QuantityRule("floors_climbed", texts.COUNT),
+    "PushCount": QuantityRule("wheelchair_push", texts.COUNT),
+    "StepCount": QuantityRule("steps", texts.COUNT),
+    "SwimmingStrokeCount": QuantityRule("workout_swimming_stroke", texts.COUNT),
+    "TimeInDaylight": QuantityRule("daylight_exposure", texts.DURATION_MINUTES),
+    "UVExposure": QuantityRule("uv_exposure", texts.COUNT),
+    "NumberOfTimesFallen": QuantityRule("fall", texts.COUNT),
+    "VO2Max": QuantityRule("vo2_max", texts.OXYGEN_UPTAKE),
+    # Heart.
+    "HeartRate": QuantityRule("heartrate", texts.RATE_PER_MINUTE),
+    #: The resource's usual measure is RMSSD; this is the other one, and its type says so.
+    "HeartRateVariabilitySDNN": QuantityRule("hrv", texts.DURATION_MILLISECONDS, label="sdnn"),
+    "HeartRateRecoveryOneMinute": QuantityRule("heart_rate_recovery_one_minute", texts.RATE_PER_MINUTE),
+    "AtrialFibrillationBurden": QuantityRule("afib_burden", texts.PERCENT),
+    # Body and vital signs.
+    "BodyMass": QuantityRule("weight", texts.MASS_KILOGRAMS),
+    "BodyFatPercentage": QuantityRule("fat", texts.PERCENT),
+    "BodyMassIndex": QuantityRule("body_mass_index", texts.COUNT),
+    "LeanBodyMass": QuantityRule("lean_body_mass", texts.MASS_KILOGRAMS),
+    "WaistCircumference": QuantityRule("waist_circumference", texts.LENGTH_CENTIMETRES),
+    "BloodGlucose": QuantityRule("glucose", texts.GLUCOSE_MMOL_PER_LITRE),
+    "BodyTemperature": QuantityRule("body_temperature", texts.TEMPERATURE_CELSIUS),
+    "AppleSleepingWristTemperature": QuantityRule(
+        "body_temperature", texts.TEMPERATURE_CELSIUS, sensor_location="wrist"
+    ),
+    "BasalBodyTemperature": QuantityRule("basal_body_temperature", texts.TEMPERATURE_CELSIUS),
+    "OxygenSaturation": QuantityRule("blood_oxygen", texts.PERCENT),
+    "RespiratoryRate": QuantityRule("respiratory_rate", texts.RATE_PER_MINUTE),
+    "InsulinDelivery": QuantityRule("insulin_injection", texts.INTERNATIONAL_UNITS),
+    # Breathing.
+    "AppleSleepingBreathingDisturbances": QuantityRule("sleep_breathing_disturbance", texts.COUNT),
+    "ForcedExpiratoryVolume1": QuantityRule("forced_expiratory_volume_1", texts.VOLUME_LITRES),
+    "ForcedVitalCapacity": QuantityRule("forced_vital_capacity", texts.VOLUME_LITRES),
+    "PeakExpiratoryFlowRate": QuantityRule("peak_expiratory_flow_rate", texts.FLOW_LITRES_PER_MINUTE),
+    "InhalerUsage": QuantityRule("inhaler_usage", texts.COUNT),
+    # Food and drink; the other nutrients are in `nutrients`.
+    "DietaryCaffeine": QuantityRule("caffeine", texts.MASS_GRAMS),
+    "DietaryCarbohydrates": QuantityRule("carbohydrates", texts.MASS_GRAMS),
+    "DietaryWater": QuantityRule("water", texts.VOLUME_MILLILITRES),
+}
+QUANTITIES: Mapping[str, QuantityRule] = MappingProxyType({PREFIX + name: rule for name, rule in _BY_NAME.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A quantity that goes into a summary and into no timeseries, or into both: its unit and plausible range."""
+
+    accepted: Accepted
+    lowest: float
+    highest: float
+
+
+#: Quantities that only summaries have a field for: the profile's height, the day's heart rates.
+SUMMARY_MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
-        "HKQuantityTypeIdentifierHeartRate": QuantityRule("heartrate", "bpm", RATE_PER_MINUTE, 1.0, 400.0, False),
-        "HKQuantityTypeIdentifierStepCount": QuantityRule("steps", "count", COUNT, 0.0, 1_000_000.0, True),
-        "HKQuantityTypeIdentifierBloodGlucose": QuantityRule(
-            "glucose", "mmol/L", GLUCOSE_MMOL_PER_LITRE, 0.1, 150.0, False
-        ),
-        "HKQuantityTypeIdentifierBodyMass": QuantityRule("weight", "kg", MASS_KILOGRAMS, 0.2, 700.0, False),
-        "HKQuantityTypeIdentifierBodyTemperature": QuantityRule(
-            "body_temperature", "°C", TEMPERATURE_CELSIUS, 10.0, 50.0, True
-        ),
+        PREFIX + "Height": Measure(texts.LENGTH_CENTIMETRES, 20.0, 300.0),
+        PREFIX + "RestingHeartRate": Measure(texts.RATE_PER_MINUTE, 1.0, 400.0),
+        PREFIX + "WalkingHeartRateAverage": Measure(texts.RATE_PER_MINUTE, 1.0, 400.0),
+        PREFIX + "BloodPressureSystolic": Measure(texts.PRESSURE_MMHG, 1.0, 400.0),
+        PREFIX + "BloodPressureDiastolic": Measure(texts.PRESSURE_MMHG, 1.0, 400.0),
     }
 )
 

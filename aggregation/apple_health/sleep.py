@@ -12,15 +12,18 @@ and before), so it may exceed light + rem + deep.
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 import numpy as np
 
 from aggregation.apple_health.identity import external_id
 from aggregation.apple_health.instants import MICROSECONDS, Instant
+from aggregation.apple_health.record import Record
+from aggregation.apple_health.tally import RefusalReason
 from aggregation.records import DataSource, SummaryRecord
 from healthsvc.kernel.clock import utc_text
+from healthsvc.kernel.typing import JSONValue
 
 SLEEP_TYPE = "HKCategoryTypeIdentifierSleepAnalysis"
 
@@ -58,6 +61,17 @@ STAGES = {
     "HKCategoryValueSleepAnalysisAsleepUnspecified": Stage.UNSPECIFIED,
     "HKCategoryValueSleepAnalysisAsleep": Stage.UNSPECIFIED,
     "HKCategoryValueSleepAnalysisInBed": Stage.IN_BED,
+}
+
+
+#: The API's numbers of stages; time in bed counts as awake, as in the night's sums.
+_STAGE_NUMBERS = {
+    Stage.DEEP: 1,
+    Stage.CORE: 2,
+    Stage.REM: 3,
+    Stage.AWAKE: 4,
+    Stage.IN_BED: 4,
+    Stage.UNSPECIFIED: -1,
 }
 
 
@@ -111,14 +125,29 @@ class SleepBuffer:
         self._count += 1
         return True
 
-    def sessions(self) -> Iterator[SummaryRecord]:
-        """Every session with sleep in it, by source and start; counts in `unstaged_intervals` the intervals of
-        those without. Empties the buffer."""
+    def take(self, record: Record) -> RefusalReason | None:
+        """Take a sleep-analysis record in."""
+        if record.start.utc_us == record.end.utc_us:
+            return RefusalReason.END_BEFORE_START
+        if record.end.utc_us - record.start.utc_us > MAX_INTERVAL_SECONDS * MICROSECONDS:
+            return RefusalReason.OUT_OF_RANGE
+        stage = STAGES.get(record.attributes.get("value", ""))
+        if stage is None:
+            return RefusalReason.BAD_VALUE
+        return None if self.add(record.source, record.start, record.end, stage) else RefusalReason.TOO_MANY
+
+    def sessions(self, *, stages: bool) -> Iterator[SummaryRecord]:
+        """Every session with sleep in it, by source and start, with its stages where they are wanted; counts in
+        `unstaged_intervals` the intervals of those without. Empties the buffer."""
         while self._by_source:
             source = next(iter(self._by_source))
             for session in _grouped(self._by_source.pop(source)):
                 if any(interval.stage in ASLEEP for interval in session):
-                    yield _summary(source, session)
+                    segments = _segments(session)
+                    night = _summary(source, session, segments)
+                    yield night
+                    if stages:
+                        yield _stages(night, segments)
                 else:
                     self.unstaged_intervals += len(session)
         self._count = 0
@@ -179,8 +208,26 @@ def _latency_seconds(segments: list[tuple[int, int, Stage]]) -> int | None:
     return None
 
 
-def _summary(source: DataSource, session: list[_Interval]) -> SummaryRecord:
-    segments = _segments(session)
+def _stages(night: SummaryRecord, segments: list[tuple[int, int, Stage]]) -> SummaryRecord:
+    """The stages of a night, in seconds after its start; moments nothing is known of are between them."""
+    bedtime_us = segments[0][0]
+    starts = [(start_us - bedtime_us) // MICROSECONDS for start_us, _, _ in segments]
+    ends = [(end_us - bedtime_us) // MICROSECONDS for _, end_us, _ in segments]
+    return replace(
+        night,
+        resource="sleep_cycle",
+        fields={
+            "sleep_external_id": night.external_id,
+            "session_start": night.fields["bedtime_start"],
+            "session_end": night.fields["bedtime_stop"],
+            "stage_start_offset_second": list[JSONValue](starts),
+            "stage_end_offset_second": list[JSONValue](ends),
+            "stage_type": [_STAGE_NUMBERS[stage] for _, _, stage in segments],
+        },
+    )
+
+
+def _summary(source: DataSource, session: list[_Interval], segments: list[tuple[int, int, Stage]]) -> SummaryRecord:
     spent_us = dict.fromkeys(Stage, 0)
     for start_us, end_us, stage in segments:
         spent_us[stage] += end_us - start_us

@@ -1,4 +1,4 @@
-"""The count of what an import read and refused, from which its receipt is written."""
+"""The count of what an import read, refused and left out, from which its receipt is written."""
 
 import re
 from collections import Counter
@@ -16,31 +16,46 @@ _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]{0,99}", re.ASCII)
 
 
 class RefusalReason(StrEnum):
-    """Stable codes of why a record was not handed on."""
+    """Stable codes of why a record that has a place here was not handed on."""
 
-    UNKNOWN_TYPE = "unknown_type"
     UNKNOWN_UNIT = "unknown_unit"
     BAD_VALUE = "bad_value"
     BAD_DATE = "bad_date"
     OUT_OF_RANGE = "out_of_range"
     END_BEFORE_START = "end_before_start"
-    EXCLUDED_CLINICAL = "excluded_clinical"
     NO_SLEEP_STAGE = "no_sleep_stage"
+    NO_PAIR = "no_pair"
     TOO_MANY = "too_many"
+    TOO_LARGE = "too_large"
     MALFORMED = "malformed"
     TRUNCATED = "truncated"
+
+
+class LeftOutReason(StrEnum):
+    """Stable codes of why something sound has no place here."""
+
+    UNKNOWN_TYPE = "unknown_type"
+    NO_RESOURCE = "no_resource"
+    NO_FIELD = "no_field"
+    NO_CYCLE = "no_cycle"
+    EXCLUDED_CLINICAL = "excluded_clinical"
+    FILE_MISSING = "file_missing"
+    NOT_REFERENCED = "not_referenced"
 
 
 @dataclass(slots=True)
 class ExportTally:
     """Counts that grow while the export is read.
 
-    read: records met, by Apple's type name. refused: those not handed on, by type name and reason.
+    read: records met, by Apple's type name. refused: those not handed on, by type name and reason. left_out: those
+    for which there is no place, by type name and reason. yielded: items handed on.
     bytes_read, bytes_total: inflated bytes of export.xml.
     """
 
     read: Counter[str] = field(default_factory=Counter)
     refused: Counter[tuple[str, RefusalReason]] = field(default_factory=Counter)
+    left_out: Counter[tuple[str, LeftOutReason]] = field(default_factory=Counter)
+    yielded: int = 0
     bytes_read: int = 0
     bytes_total: int = 0
     max_kinds: int = 1_000
@@ -62,6 +77,24 @@ class ExportTally:
         self.read[kind] += count
         self.refused[kind, reason] += count
 
+    def leave_out(self, kind: str, reason: LeftOutReason, count: int = 1) -> None:
+        """Count records already read as left out."""
+        self.left_out[kind, reason] += count
+
+    def leave_out_unread(self, kind: str, reason: LeftOutReason, count: int = 1) -> None:
+        """Count records as read and left out."""
+        self.read[kind] += count
+        self.left_out[kind, reason] += count
+
     def refusals(self) -> list[Refusal]:
-        """What the receipt names, by type and reason."""
+        """What the receipt names as refused, by type and reason."""
         return [Refusal(kind, str(reason), count) for (kind, reason), count in sorted(self.refused.items())]
+
+    def omissions(self) -> list[Refusal]:
+        """What the receipt names as left out, by type and reason."""
+        return [Refusal(kind, str(reason), count) for (kind, reason), count in sorted(self.left_out.items())]
+
+    @property
+    def nothing_readable(self) -> bool:
+        """Whether the file gave nothing at all: no item, and no record either that could be told what is wrong of."""
+        return self.yielded == 0 and set(self.read) <= {DOCUMENT_KIND}

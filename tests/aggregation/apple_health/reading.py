@@ -7,7 +7,7 @@ from pathlib import Path
 from aggregation.apple_health.limits import ExportLimits
 from aggregation.apple_health.reader import read_export
 from aggregation.apple_health.tally import ExportTally
-from aggregation.records import SeriesBatch, SummaryRecord
+from aggregation.records import SeriesBatch, StreamRecord, SummaryRecord
 
 EXPORT_XML = Path(__file__).parents[2] / "data" / "apple_health" / "export.xml"
 
@@ -18,15 +18,20 @@ class Reading:
 
     batches: list[SeriesBatch] = field(default_factory=list)
     summaries: list[SummaryRecord] = field(default_factory=list)
+    streams: list[StreamRecord] = field(default_factory=list)
     tally: ExportTally = field(default_factory=ExportTally)
 
     def values(self, resource: str) -> list[float]:
         """All values of a resource, whatever their source, in order."""
-        return [float(v) for batch in self.batches if batch.resource == resource for v in batch.samples.value]
+        return [float(v) for batch in self.batches if batch.resource == resource for v in batch.samples.values]
 
     def of(self, resource: str) -> list[SummaryRecord]:
         """All summaries of a resource, in order."""
         return [summary for summary in self.summaries if summary.resource == resource]
+
+    def left_out(self) -> dict[tuple[str, str], int]:
+        """Counts by type and reason of what has no place."""
+        return {(one.kind, one.reason): one.count for one in self.tally.omissions()}
 
     def refused(self) -> dict[tuple[str, str], int]:
         """Counts by type and reason."""
@@ -40,6 +45,8 @@ def read(source: bytes | Path, limits: ExportLimits | None = None) -> Reading:
     for item in read_export(file, tally=reading.tally, limits=limits or ExportLimits()):
         if isinstance(item, SeriesBatch):
             reading.batches.append(item)
+        elif isinstance(item, StreamRecord):
+            reading.streams.append(item)
         else:
             reading.summaries.append(item)
     return reading

@@ -33,7 +33,8 @@ def refusal(content: bytes, limits: ExportLimits | None = None) -> ExportRefusal
 def test_finds_the_export_under_any_name(name: str, method: int) -> None:
     reading = read(packed({"apple_health_export/export_cda.xml": CDA, name: document(heart_rate("60"))}, method))
     assert reading.values("heartrate") == [60.0]
-    assert reading.refused() == {("export_cda.xml", "excluded_clinical"): 1}
+    assert reading.refused() == {}
+    assert reading.left_out() == {("export_cda.xml", "excluded_clinical"): 1}
 
 
 def test_the_archive_gives_what_the_bare_file_gives(tmp_path: Path) -> None:
@@ -43,6 +44,7 @@ def test_the_archive_gives_what_the_bare_file_gives(tmp_path: Path) -> None:
     assert from_archive.summaries == bare.summaries
     assert from_archive.values("heartrate") == bare.values("heartrate")
     assert from_archive.tally == bare.tally
+    assert from_archive.left_out()["workout-routes", "file_missing"] == 1
 
 
 def test_the_largest_with_the_right_root_wins_and_other_files_are_named() -> None:
@@ -60,7 +62,8 @@ def test_the_largest_with_the_right_root_wins_and_other_files_are_named() -> Non
         )
     )
     assert reading.values("heartrate") == [60.0, 61.0]
-    assert reading.refused() == {("workout-routes", "unknown_type"): 2, ("electrocardiograms", "unknown_type"): 1}
+    assert reading.refused() == {("electrocardiograms", "bad_date"): 1}
+    assert reading.left_out() == {("workout-routes", "not_referenced"): 2, ("clinical-records", "excluded_clinical"): 1}
 
 
 def test_what_is_no_export_is_refused() -> None:

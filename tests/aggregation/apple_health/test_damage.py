@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from aggregation.apple_health.limits import ExportLimits, ExportRefusalCode, ExportRefusedError
 from aggregation.apple_health.reader import read_export
 from aggregation.apple_health.tally import ExportTally
-from aggregation.records import SeriesBatch
+from aggregation.records import SeriesBatch, SummaryRecord
 from tests.aggregation.apple_health.generate import write_export
 from tests.aggregation.apple_health.reading import EXPORT_XML, Reading, document, heart_rate, read
 
@@ -143,7 +143,7 @@ def test_too_many_broken_places_end_the_reading() -> None:
 def test_type_names_in_the_receipt_are_bounded() -> None:
     records = [f'<Record type="Type{number}"/>' for number in range(20)]
     reading = read(document(*records, '<Record type="a person&apos;s note"/>'), ExportLimits(max_kinds=5))
-    assert reading.refused() == {("other", "unknown_type"): 16} | {
+    assert reading.left_out() == {("other", "unknown_type"): 16} | {
         (f"Type{number}", "unknown_type"): 1 for number in range(5)
     }
 
@@ -154,7 +154,7 @@ def peak_bytes(path: Path, limits: ExportLimits | None = None) -> tuple[int, Rea
     tracemalloc.start()
     try:
         for item in read_export(path, tally=reading.tally, limits=limits or ExportLimits()):
-            if not isinstance(item, SeriesBatch):
+            if isinstance(item, SummaryRecord):
                 reading.summaries.append(item)
         return tracemalloc.get_traced_memory()[1], reading
     finally:
