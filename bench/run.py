@@ -1,9 +1,35 @@
-"""`make bench`: every measurement, each printed as ratios of one run."""
+"""`make bench`: every measurement on one filled store, each printed as ratios; parts can be named."""
 
-import bench.stage
-from bench import samples, users
+from bench import clients, ingest, output, queries, sizes, users
+from bench.filled import filled
+from bench.options import options_read
+from bench.stage import load_note
+from bench.targets import Targets
+
+PARTS = ("users", "sizes", "queries", "output", "ingest", "clients")
+
+
+def main() -> None:
+    """Wrong answers raise; slow ones are only told."""
+    options = options_read(PARTS)
+    targets = Targets()
+    print(f"Before: {load_note()}")
+    with filled(options) as store:
+        if options.runs("sizes"):
+            sizes.measure(store, targets)
+        if options.runs("queries"):
+            queries.measure(store, targets, options.rounds)
+        if options.runs("output"):
+            output.measure(store, options.rounds)
+        if options.runs("ingest"):
+            ingest.measure(store, targets)
+        if options.runs("clients"):
+            clients.measure(store)
+        if options.runs("users"):
+            users.measure(store.tenant)
+    targets.told()
+    print(f"After: {load_note()}. Programs that share the cores stretch the times, and less the ratios.")
+
 
 if __name__ == "__main__":
-    with bench.stage.stage() as tenant:
-        users.measure(tenant)
-        samples.measure(tenant)
+    main()

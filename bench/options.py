@@ -1,0 +1,48 @@
+"""How large a measurement is: options of the command line, each with an environment variable for `make bench`."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+#: What the store holds unless something else is asked for.
+SAMPLES = 30_000_000
+#: What the row-per-sample table holds: enough for an index that is larger than the server's buffers.
+ROW_SAMPLES = 8_000_000
+ROUNDS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """samples: in the store. row_samples: in the row-per-sample table. rounds: repeats of each timing.
+
+    parts: the names of the measurements to run, all of them where empty.
+    """
+
+    samples: int = SAMPLES
+    row_samples: int = ROW_SAMPLES
+    rounds: int = ROUNDS
+    parts: tuple[str, ...] = ()
+
+    def runs(self, part: str) -> bool:
+        """Whether the part was asked for."""
+        return not self.parts or part in self.parts
+
+
+def options_read(parts: Sequence[str] = (), arguments: Sequence[str] | None = None) -> Options:
+    """From the command line; `parts` are the names that may be given there."""
+    parser = argparse.ArgumentParser(description="Measurements, printed as ratios.")
+    parser.add_argument("--samples", type=int, default=_number("BENCH_SAMPLES", SAMPLES))
+    parser.add_argument("--row-samples", type=int, default=_number("BENCH_ROW_SAMPLES", ROW_SAMPLES))
+    parser.add_argument("--rounds", type=int, default=_number("BENCH_ROUNDS", ROUNDS))
+    if parts:
+        parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(parts)}; all where none is named")
+    given = parser.parse_args(arguments)
+    chosen = tuple(getattr(given, "parts", ()))
+    if unknown := [part for part in chosen if part not in parts]:
+        parser.error(f"there is no part {', '.join(unknown)}")
+    return Options(given.samples, given.row_samples, given.rounds, chosen)
+
+
+def _number(variable: str, default: int) -> int:
+    return int(os.environ.get(variable) or default)
