@@ -1,12 +1,24 @@
-"""The generated pages of `docs/`: error codes, settings and events, written from the code they describe."""
+"""The generated pages of `docs/`: errors, settings, events, resources, the query, written from the code they describe."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
 import orjson
 from django.conf import settings
 
+from aggregation.catalogue import (
+    SERIES,
+    STREAMS,
+    SUMMARIES,
+    FieldKind,
+    FieldSpec,
+    SampleField,
+    SampleFieldKind,
+    SeriesSpec,
+    StreamSpec,
+    SummarySpec,
+)
 from aggregation.query.schema import ColumnType
 from aggregation.query_reader import SCHEMA
 from healthsvc import env
@@ -128,10 +140,97 @@ def events_page() -> str:
         "retried: [webhooks.md](webhooks.md).\n"
     )
     parts = [intro]
+    shown: dict[str, str] = {}
     for event in event_types().values():
         sample = orjson.dumps(event.sample, option=orjson.OPT_INDENT_2).decode()
-        parts.append(f"\n## `{event.name}`\n\n{event.meaning}\n\n```json\n{sample}\n```\n")
+        first = shown.setdefault(sample, event.name)
+        example = f"```json\n{sample}\n```" if first == event.name else f"`data` as in `{first}`."
+        parts.append(f"\n## `{event.name}`\n\n{event.meaning}\n\n{example}\n")
     return "".join(parts)
+
+
+_RESOURCES_INTRO = """# Resources
+
+What is kept of a person: each is one record in `aggregation/catalogue/`, from which its addresses, events, checks and
+descriptions are made. A sample or summary outside its range, of another unit, or with another field is refused by name.
+
+- **unit**: as it is stored and answered; **accepted** units are converted exactly on the way in.
+- **adds up**: what makes one number of several samples.
+- **range**: inclusive, in the unit. **block**: the stretch of time that is stored together.
+
+## Timeseries
+
+`GET /v2/timeseries/{user_id}/<path>/grouped`, and ungrouped without `/grouped`.
+"""
+
+
+def resources_page() -> str:
+    """`docs/resources.md`."""
+    series = "".join(_series_section(spec) for spec in sorted(SERIES, key=lambda spec: spec.slug))
+    summaries = "".join(_summary_section(spec) for spec in sorted(SUMMARIES, key=lambda spec: spec.slug))
+    streams = "".join(_stream_section(spec) for spec in STREAMS)
+    return (
+        f"{_NOTICE}{_RESOURCES_INTRO}{series}\n## Summaries\n\n`GET /v2/summary/<path>/{{user_id}}`.\n{summaries}"
+        f"\n## Streams\n\n`GET /v2/timeseries/workouts/{{workout_id}}/stream`.\n{streams}"
+    )
+
+
+def _series_section(spec: SeriesSpec) -> str:
+    by_type = [f"{unit} (type {kind})" for kind, units in spec.accepted_by_type.items() for unit in units]
+    accepted = [f"`{unit}`" for unit in (*spec.accepted, *by_type)]
+    facts = [
+        f"path `{spec.path}`" + "".join(f", `{spec.path}/{sub_path}`" for sub_path in spec.sub_paths),
+        spec.kind.value.replace("_", " "),
+        f"unit `{spec.unit}`" + (f", accepted {', '.join(accepted)}" if accepted else ""),
+        f"adds up by {spec.adds_up.value}",
+        *([f"range {_number(spec.lowest)} to {_number(spec.highest)}"] if spec.has_value else []),
+        f"block {_span(spec.bucket_seconds)}",
+    ]
+    rows = [
+        *([f"- `type`{'' if spec.type_required else ' (optional)'}: {', '.join(spec.types)}\n"] if spec.types else []),
+        *(_sample_field_row(field) for field in spec.fields),
+    ]
+    older = " For older clients only: it has no events." if spec.is_older else ""
+    return f"\n### `{spec.slug}`\n\n{spec.meaning}{older} {spec.definition}\n\n- {'; '.join(facts)}\n{''.join(rows)}"
+
+
+def _sample_field_row(field: SampleField) -> str:
+    name = "value" if field.is_text_value else field.name
+    bounds = f" ({_number(field.lowest)} to {_number(field.highest)})" if field.kind is SampleFieldKind.NUMBER else ""
+    choices = f" {', '.join(field.choices)}" if field.choices else ""
+    return f"- `{name}`{'' if field.required else ' (optional)'}: {field.meaning}{bounds}{choices}\n"
+
+
+def _summary_section(spec: SummarySpec) -> str:
+    raw = "; only its raw form can be read" if spec.raw_only else "; also `/raw`" if spec.has_raw else ""
+    rows = "".join(_field_rows(spec.fields, ""))
+    return (
+        f"\n### `{spec.slug}`\n\n{spec.meaning} {spec.definition}\n\n- path `{spec.path}`{raw}\n\n"
+        f"| field | kind | range or choices | meaning |\n|---|---|---|---|\n{rows}"
+    )
+
+
+def _field_rows(fields: Sequence[FieldSpec], owner: str) -> Iterator[str]:
+    for field in fields:
+        numeric = field.kind in (FieldKind.NUMBER, FieldKind.WHOLE, FieldKind.WHOLES, FieldKind.NUMBERS_BY_NAME)
+        bounds = [f"{_number(field.lowest)} to {_number(field.highest)}"] if numeric else []
+        limits = "; ".join([*bounds, *([", ".join(field.choices)] if field.choices else [])])
+        kind = f"{field.kind.value.replace('_', ' ')}{', required' if field.required else ''}"
+        yield f"| `{owner}{field.name}` | {kind} | {limits} | {field.meaning} |\n"
+        yield from _field_rows(field.members, f"{owner}{field.name}.")
+
+
+def _stream_section(spec: StreamSpec) -> str:
+    rows = "".join(_sample_field_row(channel) for channel in spec.channels)
+    return f"\n### `{spec.slug}`\n\n{spec.meaning} {spec.definition}\n\n- block {_span(spec.bucket_seconds)}\n{rows}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.10g}"
+
+
+def _span(seconds: int) -> str:
+    return f"{seconds // 86_400} d" if seconds >= 86_400 else f"{seconds // 3_600} h"
 
 
 _QUERY_INTRO = """# The query language
@@ -175,7 +274,33 @@ _QUERY_INTRO = """# The query language
 - **Output**: JSON, or with `Accept: application/vnd.service.tar+gzip+parquet` a gzipped tar of `0.parquet`, `1.parquet`, …
 - Too much to read or answer is 422 `query_budget_exceeded`. Messages carry the path into the query.
 
-An empty table means that there are no data in the timeframe. Value macros, subqueries and `align` are refused for now.
+An empty table means that there are no data in the timeframe.
+
+## Merging sources
+
+`"config": {"source_mode": "merge"}` fills one source's gaps with the next: the steps of the phone count where the watch was
+off. It needs a `date_trunc`. Columns `lineage.<provider>.<type>` at the end of the table say which share each source gave.
+
+## Values that are worked out
+
+`{"value_macro": "sleep_score"}` stands where a column may stand. Macros have versions; `automatic` is the newest. The table
+`derived_readiness` needs a long sleep on seven nights of the 21 days before. `reliability` has one row a provider, source
+type and resource, dated with the window's last day.
+
+## Lists
+
+A list column is read through a subquery, here over the days of a menstrual cycle:
+`{"select": {"func": "count", "arg": null}, "from": {"unnest": {"menstrual_cycle": "menstrual_flow"}}, "where": "flow != 'none'"}`.
+An element's field is `{"field_for": "menstrual_cycle", "menstrual_flow": "flow"}`, the element of a list of texts
+`{"element": true}`. In a grouped query it stands inside a function.
+
+## Empty buckets
+
+`"align": {"carry": {"mode": "carry_forward", "max_age": {"unit": "day", "value": 3}}}` beside `select` makes the buckets in
+which nothing happened and fills them: `carry_forward`, `carry_backward`, or `carry_nearest` with a `span`. It needs a
+`date_trunc` and every group key selected.
+
+`manage.py explain_query FILE` prints how a query was understood, and with `--user` what it reads.
 
 ## Columns
 """
@@ -186,10 +311,17 @@ def query_page() -> str:
     rows = [_QUERY_INTRO, "\n| name | columns |\n|---|---|\n"]
     for name in SCHEMA.table_names():
         table = SCHEMA.table(name)
-        rows.append(f"| `{name}` | {_columns(table.columns if table else {})} |\n")
+        if table is not None:
+            rows.append(f"| `{name}` | {_columns(table.columns)} |\n")
+            rows += [f"| `{name}.{one}` (elements) | {_columns(fields)} |\n" for one, fields in table.lists.items()]
     for name in SCHEMA.series_names():
         series = SCHEMA.series(name)
         rows.append(f"| `{name}` (timeseries) | {_columns(series.fields if series else {})} |\n")
+    for name in SCHEMA.macro_names():
+        macro = SCHEMA.macro(name)
+        if macro is not None:
+            versions = ", ".join(macro.versions)
+            rows.append(f"| `{name}` (value macro of {macro.table}) | {macro.type}; versions {versions} |\n")
     return f"{_NOTICE}{''.join(rows)}"
 
 
@@ -201,6 +333,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/errors.md": errors_page,
     "docs/settings.md": settings_page,
     "docs/events.md": events_page,
+    "docs/resources.md": resources_page,
     "docs/query.md": query_page,
 }
 
