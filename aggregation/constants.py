@@ -34,7 +34,7 @@ WEEK_BUCKET_SECONDS: Final = 604_800
 SPARSE_BUCKET_SECONDS: Final = 2_419_200
 
 #: So few samples, sent for a block that holds at least so many, wait in a row of the block's tail, until the tail has
-#: so many rows: then the block is written anew. A block of a day of minutes takes 15 times the log of such a row.
+#: so many rows: then the block is written anew. A block of a day of minutes takes ten times the log of such a row.
 TAIL_POST_SAMPLES: Final = 60
 TAIL_BLOCK_SAMPLES: Final = 32
 TAIL_ROWS: Final = 16

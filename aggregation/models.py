@@ -47,6 +47,11 @@ class Series(SourcedRow):
     #: The width of its blocks.
     bucket_seconds = models.IntegerField()
     rev = models.BigIntegerField(default=1)
+    #: The block that live posts go to the tail of: its number, the start of the last sample of block and tail, and how
+    #: many rows the tail has. Null until a small post found it out, and again after every other write.
+    live_bucket = models.IntegerField(null=True)
+    live_last_us = models.BigIntegerField(null=True)
+    live_rows = models.IntegerField(null=True)
 
     objects = TeamQuerySet["Series"].as_manager()
 
@@ -75,8 +80,6 @@ class Block(models.Model):
     environment = environment_field()
     #: How many samples `data` holds.
     n = models.IntegerField()
-    #: The start of its last sample; null in blocks of a release that did not keep it.
-    last_us = models.BigIntegerField(null=True)
     #: See `aggregation.codec`.
     data = models.BinaryField()
 
@@ -106,8 +109,6 @@ class Tail(models.Model):
     environment = environment_field()
     #: How many samples `data` holds.
     n = models.IntegerField()
-    #: The start of its last sample.
-    last_us = models.BigIntegerField()
     #: As in a block.
     data = models.BinaryField()
     created_at = models.DateTimeField()

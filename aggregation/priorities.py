@@ -11,12 +11,20 @@ from aggregation import registry
 from aggregation.constants import SOURCE_IDS, PriorityResource
 from aggregation.models import SourcePriority
 from aggregation.query import Priorities
+from aggregation.store.statements import rows_of
 from healthsvc.kernel.errors import Problem, invalid
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.rows import team_values
 
 PRIORITY_MINIMUM: Final = 0
 PRIORITY_MAXIMUM: Final = 1_000_000
+
+#: Asked for by every query, so it is prepared and read without building models.
+_PRIORITIES: Final = """
+SELECT data_type, provider, priority
+FROM aggregation_source_priority
+WHERE team_id = %(team_id)b AND environment = %(environment)b
+"""
 
 #: The kind of data whose priorities hold for a table of the query; the others have none.
 _KIND_OF_TABLE: Final[Mapping[str, PriorityResource]] = MappingProxyType(
@@ -79,8 +87,9 @@ def source_priorities_update(*, team: TeamContext, changes: Sequence[PriorityCha
 def query_priorities(team: TeamContext) -> Priorities:
     """The team's priorities by table of the query; one statement."""
     by_kind: dict[str, dict[str, int]] = {}
-    for row in source_priorities(team):
-        by_kind.setdefault(row.data_type, {})[row.provider] = row.priority
+    found = rows_of(_PRIORITIES, {"team_id": team.team_id, "environment": str(team.environment)})
+    for data_type, provider, priority in found:
+        by_kind.setdefault(data_type, {})[provider] = priority
     return Priorities(tables={table: by_kind.get(kind, {}) for table, kind in _KIND_OF_TABLE.items()})
 
 

@@ -13,6 +13,7 @@ from aggregation.codec.form import (
     Ints,
     LabelColumn,
     block_header,
+    block_samples,
 )
 
 __all__ = [
@@ -28,5 +29,6 @@ __all__ = [
     "block_decode",
     "block_encode",
     "block_header",
+    "block_samples",
     "blocks_decode",
 ]

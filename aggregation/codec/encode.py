@@ -30,11 +30,16 @@ _DECIMALS: Final = (0, 1, 2, 3, 4)
 _EXACT_BELOW: Final = 2.0**38
 #: Shorter bodies gain nothing by compression.
 _PACKED_FROM_BYTES: Final = 100
+#: A body that compression leaves larger than this share of itself stays as it is: inflating it would be most of what a
+#: read costs, and a block takes the whole page all the same.
+_PACKED_SHARE_MAXIMUM: Final = 0.8
+#: Fewer times are not worth a step.
+_STEPS_FROM_SAMPLES: Final = 16
 
 
 def block_encode(block: BlockColumns, compressor: Compressor = Compressor.ZSTD) -> bytes:
     """The block's bytes. ValueError for values that are not finite."""
-    columns = [_piece(Column.START, _times_packed(block.start_us))]
+    columns = [_times_piece(block.start_us)]
     if block.end_us is not None:
         columns.append(_piece(Column.END, _ints_packed(block.end_us - block.start_us, _TIME_UNITS_US)))
     if block.value is not None:
@@ -57,7 +62,7 @@ def _wrapped(body: bytes, columns: int, samples: int, compressor: Compressor) ->
     stored = body
     if compressor is not Compressor.NONE and len(body) >= _PACKED_FROM_BYTES:
         stored = packer(compressor).compress(body, asbytes=True)
-    if len(stored) >= len(body):
+    if len(stored) >= len(body) * _PACKED_SHARE_MAXIMUM:
         stored, compressor = body, Compressor.NONE
     return HEADER.pack(VERSION, compressor, columns, 0, samples, len(body), zlib.crc32(stored)) + stored
 
@@ -84,9 +89,24 @@ def _ints_packed(values: Ints, units: tuple[int, ...] = ()) -> bytes:
     return INTEGERS.pack(width, base, unit) + codes.astype(DTYPES[width]).tobytes()
 
 
-def _times_packed(times_us: Ints) -> bytes:
-    first = int(times_us[0]) if len(times_us) else 0
-    return FIRST.pack(first) + _ints_packed(np.diff(times_us), _TIME_UNITS_US)
+def _times_piece(times_us: Ints) -> bytes:
+    """Jittered times are far apart by ever different distances, and close to even steps."""
+    count = len(times_us)
+    first = int(times_us[0]) if count else 0
+    distances = np.diff(times_us)
+    if count >= _STEPS_FROM_SAMPLES:
+        spread = int(distances.max()) - int(distances.min())
+        # In whole seconds, so that what is left is whole wherever the times are.
+        step = round((int(times_us[-1]) - first) / (count - 1) / _TIME_UNITS_US[0]) * _TIME_UNITS_US[0]
+        strayed = times_us - _even_steps(first, step, count)
+        if int(strayed.max()) - int(strayed.min()) < spread:
+            steps = FIRST.pack(first) + FIRST.pack(step)
+            return _piece(Column.START_BY_STEPS, steps + _ints_packed(strayed, _TIME_UNITS_US))
+    return _piece(Column.START, FIRST.pack(first) + _ints_packed(distances, _TIME_UNITS_US))
+
+
+def _even_steps(first: int, step: int, count: int) -> Ints:
+    return np.arange(count, dtype=np.int64) * np.int64(step) + np.int64(first)
 
 
 def _floats_packed(values: Floats) -> bytes:

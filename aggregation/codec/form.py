@@ -1,12 +1,13 @@
 """The stored form of a block of samples: each column as narrow as it can be without loss, then compressed.
 
-Version 1, little-endian. Header, 16 bytes: version, compressor, number of columns, zero, number of samples,
+Version 2, little-endian. Header, 16 bytes: version, compressor, number of columns, zero, number of samples,
 length of the body inflated, CRC-32 of the body as stored. The inflated body is one column after another: an id,
 and what the id's kind needs. A column that is not there is None. Extra columns carry their name in front.
 
-Integers: `base + unit * code`, codes of 0 (all equal), 1, 2, 4 or 8 bytes. Times: the first, then the distances
-between neighbours as integers, in whole seconds or milliseconds where they are. Floats: value x 10^k as integers
-where that is exact to the bit (so never with -0.0), else as they are. Texts: a dictionary and codes.
+Integers: `base + unit * code`, codes of 0 (all equal), 1, 2, 4 or 8 bytes. Times in one of two forms, whichever is
+narrower: the first, then the distances between neighbours as integers; or the first and a step, then how far each is
+from where even steps would put it. Both in whole seconds or milliseconds where they are. Floats: value x 10^k as
+integers where that is exact to the bit (so never with -0.0), else as they are. Texts: a dictionary and codes.
 """
 
 import struct
@@ -20,8 +21,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-VERSION: Final = 1
+VERSION: Final = 2
+_READABLE_VERSIONS: Final = (1, VERSION)
 HEADER: Final = struct.Struct("<BBBBIII")
+_SAMPLES: Final = struct.Struct("<I")
+_SAMPLES_AT: Final = 4
 INTEGERS: Final = struct.Struct("<BqQ")
 FIRST: Final = struct.Struct("<q")
 DTYPES: Final = {width: np.dtype(f"<u{width}") for width in (1, 2, 4, 8)}
@@ -32,7 +36,7 @@ Ints: TypeAlias = NDArray[np.int64]
 
 
 class Compressor(IntEnum):
-    """How the body is packed; zstd is half the size of lz4, lz4 inflates in half the time."""
+    """How the body is packed. zstd is the smallest, lz4 inflates in a quarter of its time, NONE in none."""
 
     NONE = 0
     ZSTD = 1
@@ -50,6 +54,8 @@ class Column(IntEnum):
     UNIT = 6
     EXTRA_FLOATS = 7
     EXTRA_LABELS = 8
+    #: Times by even steps; since version 2.
+    START_BY_STEPS = 9
 
 
 class BlockDamagedError(Exception):
@@ -105,6 +111,11 @@ class BlockHeader:
     checksum: int
 
 
+def block_samples(data: bytes) -> int:
+    """How many samples a block says it holds; nothing else is looked at."""
+    return _SAMPLES.unpack_from(data, _SAMPLES_AT)[0] if len(data) >= HEADER.size else 0
+
+
 def block_header(data: bytes) -> BlockHeader:
     """The header of a block; BlockDamagedError where there is none that this code reads."""
     try:
@@ -112,6 +123,6 @@ def block_header(data: bytes) -> BlockHeader:
         header = BlockHeader(version, Compressor(compressor), columns, samples, body_bytes, checksum)
     except (struct.error, ValueError) as error:
         raise BlockDamagedError("A block has no readable header.") from error
-    if version != VERSION:
+    if version not in _READABLE_VERSIONS:
         raise BlockDamagedError("A block is of a version that is not known here.")
     return header

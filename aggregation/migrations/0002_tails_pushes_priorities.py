@@ -104,7 +104,6 @@ class Migration(migrations.Migration):
                     models.CharField(choices=[("sandbox", "sandbox"), ("production", "production")], max_length=10),
                 ),
                 ("n", models.IntegerField()),
-                ("last_us", models.BigIntegerField()),
                 ("data", models.BinaryField()),
                 ("created_at", models.DateTimeField()),
             ],
@@ -113,9 +112,19 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.AddField(
-            model_name="block",
-            name="last_us",
+            model_name="series",
+            name="live_bucket",
+            field=models.IntegerField(null=True),
+        ),
+        migrations.AddField(
+            model_name="series",
+            name="live_last_us",
             field=models.BigIntegerField(null=True),
+        ),
+        migrations.AddField(
+            model_name="series",
+            name="live_rows",
+            field=models.IntegerField(null=True),
         ),
         migrations.RemoveConstraint(
             model_name="series",

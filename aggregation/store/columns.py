@@ -153,6 +153,10 @@ def block_merge(stored: BlockColumns | None, incoming: BlockColumns) -> Merged:
     """Lay `incoming` over `stored`: of equal timestamps the last received counts, in every column."""
     stored_size = 0 if stored is None else len(stored)
     both = incoming if stored is None else block_join([stored, incoming])
+    if (not stored_size or incoming.start_us[0] > both.start_us[stored_size - 1]) and is_ascending(incoming):
+        # Nothing but new samples at the end, as most writes are: there is nothing to compare.
+        is_new = np.arange(len(both)) >= stored_size
+        return Merged(both, is_new, np.zeros(len(both), np.bool_), Counts(created=len(incoming)))
     # Stable: of equal times the stored one comes first, then the incoming ones in their order.
     order = np.argsort(both.start_us, kind="stable")
     times = both.start_us[order]

@@ -34,6 +34,8 @@ def local_us(
     start_us: NDArray[np.int64], offset_seconds: NDArray[np.int32], fallback_time_zone: str | None
 ) -> NDArray[np.int64]:
     """The floating local time of each sample, microseconds since 1970-01-01T00:00 on the person's clock."""
+    if len(offset_seconds) and offset_seconds[0] != OFFSET_UNKNOWN and (offset_seconds == offset_seconds[0]).all():
+        return start_us + np.int64(int(offset_seconds[0]) * SECOND_US)
     return start_us + offsets_known(start_us, offset_seconds, fallback_time_zone) * SECOND_US
 
 

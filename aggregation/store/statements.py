@@ -35,13 +35,14 @@ FROM unnest(
     series_id, resource, provider, source_type, app_id, device_id, workout_id, bucket_seconds, place
 )
 ORDER BY given.place
-ON CONFLICT (user_id, resource, provider, source_type, app_id, device_id, workout_id) DO UPDATE SET rev = held.rev + 1
+ON CONFLICT (user_id, resource, provider, source_type, app_id, device_id, workout_id)
+DO UPDATE SET rev = held.rev + 1, live_bucket = NULL
 RETURNING resource, provider, source_type, app_id, device_id, workout_id, series_id, bucket_seconds, rev
 """
 
 #: Takes the lock of one series that is there.
 SERIES_RAISE: Final = """
-UPDATE aggregation_series SET rev = rev + 1
+UPDATE aggregation_series SET rev = rev + 1, live_bucket = NULL
 WHERE user_id = %(user_id)b AND series_id = %(series_id)b
     AND team_id = %(team_id)b AND environment = %(environment)b
 RETURNING rev
@@ -68,23 +69,19 @@ CROSS JOIN LATERAL (
 """
 
 BLOCKS_WRITE: Final = """
-INSERT INTO aggregation_block (user_id, series_id, bucket, team_id, environment, n, last_us, data)
-SELECT %(user_id)b::uuid, given.series_id, given.bucket, %(team_id)b::uuid, %(environment)b::text, given.n,
-    given.last_us, given.data
-FROM unnest(
-    %(series_ids)b::bigint[], %(buckets)b::int[], %(sizes)b::int[], %(lasts_us)b::bigint[], %(datas)b::bytea[]
-) AS given (series_id, bucket, n, last_us, data)
-ON CONFLICT (user_id, series_id, bucket) DO UPDATE SET n = EXCLUDED.n, last_us = EXCLUDED.last_us, data = EXCLUDED.data
+INSERT INTO aggregation_block (user_id, series_id, bucket, team_id, environment, n, data)
+SELECT %(user_id)b::uuid, given.series_id, given.bucket, %(team_id)b::uuid, %(environment)b::text, given.n, given.data
+FROM unnest(%(series_ids)b::bigint[], %(buckets)b::int[], %(sizes)b::int[], %(datas)b::bytea[])
+    AS given (series_id, bucket, n, data)
+ON CONFLICT (user_id, series_id, bucket) DO UPDATE SET n = EXCLUDED.n, data = EXCLUDED.data
 """
 
 TAILS_WRITE: Final = """
-INSERT INTO aggregation_tail (user_id, series_id, bucket, seq, team_id, environment, n, last_us, data, created_at)
+INSERT INTO aggregation_tail (user_id, series_id, bucket, seq, team_id, environment, n, data, created_at)
 SELECT %(user_id)b::uuid, given.series_id, given.bucket, given.seq, %(team_id)b::uuid, %(environment)b::text, given.n,
-    given.last_us, given.data, %(now)b
-FROM unnest(
-    %(series_ids)b::bigint[], %(buckets)b::int[], %(seqs)b::bigint[], %(sizes)b::int[], %(lasts_us)b::bigint[],
-    %(datas)b::bytea[]
-) AS given (series_id, bucket, seq, n, last_us, data)
+    given.data, %(now)b
+FROM unnest(%(series_ids)b::bigint[], %(buckets)b::int[], %(seqs)b::bigint[], %(sizes)b::int[], %(datas)b::bytea[])
+    AS given (series_id, bucket, seq, n, data)
 """
 
 TAILS_REMOVE: Final = """
@@ -93,10 +90,19 @@ USING unnest(%(series_ids)b::bigint[], %(buckets)b::int[]) AS folded (series_id,
 WHERE tail.user_id = %(user_id)b AND tail.series_id = folded.series_id AND tail.bucket = folded.bucket
 """
 
-#: A whole live post in one statement: holds the person, locks the series and appends to the tail of a block, where
-#: every sample is newer than all that the block and its tail hold. No row where that is not so, or can't be told: the
-#: person has ingestion bounds, there is no such series or block, the block is small, the tail is long, or another
-#: writer came between the statement's snapshot (`seen`) and the lock (`held`).
+#: Notes of series, whose locks are held, where live posts may go.
+SERIES_LIVE: Final = """
+UPDATE aggregation_series AS series
+SET live_bucket = given.bucket, live_last_us = given.last_us, live_rows = given.tail_rows
+FROM unnest(%(series_ids)b::bigint[], %(buckets)b::int[], %(lasts_us)b::bigint[], %(tail_rows)b::int[])
+    AS given (series_id, bucket, last_us, tail_rows)
+WHERE series.user_id = %(user_id)b AND series.series_id = given.series_id
+"""
+
+#: A whole live post in one statement: holds the person, locks the series and appends to the tail of its live block,
+#: where every sample is newer than all that block and tail hold. No row where that is not so, or is not known (see
+#: SERIES_LIVE), or where the person has ingestion bounds. What is compared lies in the row that is locked, so a writer
+#: that came between is seen.
 TAIL_APPEND: Final = """
 WITH person AS MATERIALIZED (
     SELECT client_user_id
@@ -105,35 +111,18 @@ WITH person AS MATERIALIZED (
         AND ingestion_start_on IS NULL AND ingestion_end_on IS NULL
     FOR SHARE
 ), held AS (
-    UPDATE aggregation_series AS series SET rev = series.rev + 1
+    UPDATE aggregation_series AS series
+    SET rev = series.rev + 1, live_last_us = %(last_us)b, live_rows = series.live_rows + 1
     WHERE series.user_id = %(user_id)b AND series.resource = %(resource)b AND series.provider = %(provider)b
         AND series.source_type = %(source_type)b AND series.app_id = %(app_id)b AND series.device_id = %(device_id)b
         AND series.workout_id = %(workout_id)b AND series.bucket_seconds = %(bucket_seconds)b
-        AND EXISTS (SELECT FROM person)
+        AND series.live_bucket = %(bucket)b AND series.live_last_us < %(first_us)b
+        AND series.live_rows < %(tail_rows)b AND EXISTS (SELECT FROM person)
     RETURNING series.series_id, series.rev
-), seen AS (
-    SELECT series.rev
-    FROM aggregation_series AS series
-    WHERE series.user_id = %(user_id)b AND series.resource = %(resource)b AND series.provider = %(provider)b
-        AND series.source_type = %(source_type)b AND series.app_id = %(app_id)b AND series.device_id = %(device_id)b
-        AND series.workout_id = %(workout_id)b
 )
-INSERT INTO aggregation_tail (user_id, series_id, bucket, seq, team_id, environment, n, last_us, data, created_at)
-SELECT %(user_id)b, held.series_id, %(bucket)b, held.rev, %(team_id)b, %(environment)b, %(size)b, %(last_us)b,
-    %(data)b, %(now)b
+INSERT INTO aggregation_tail (user_id, series_id, bucket, seq, team_id, environment, n, data, created_at)
+SELECT %(user_id)b, held.series_id, %(bucket)b, held.rev, %(team_id)b, %(environment)b, %(size)b, %(data)b, %(now)b
 FROM held
-JOIN seen ON seen.rev = held.rev - 1
-CROSS JOIN LATERAL (
-    SELECT block.n, block.last_us FROM aggregation_block AS block
-    WHERE block.user_id = %(user_id)b AND block.series_id = held.series_id AND block.bucket = %(bucket)b
-    LIMIT 1
-) AS kept
-CROSS JOIN LATERAL (
-    SELECT count(*) AS rows, max(tail.last_us) AS last_us FROM aggregation_tail AS tail
-    WHERE tail.user_id = %(user_id)b AND tail.series_id = held.series_id AND tail.bucket = %(bucket)b
-) AS tails
-WHERE kept.n >= %(block_samples)b AND kept.last_us < %(first_us)b AND tails.rows < %(tail_rows)b
-    AND (tails.last_us IS NULL OR tails.last_us < %(first_us)b)
 RETURNING (SELECT client_user_id FROM person)
 """
 
@@ -184,13 +173,13 @@ LIMIT %(limit)b
 
 #: Blocks and tails of one series after a place, for walks.
 BLOCKS_PAGE: Final = """
-SELECT kept.bucket, kept.seq, kept.n, kept.last_us, kept.data
+SELECT kept.bucket, kept.seq, kept.n, kept.data
 FROM (
-    SELECT bucket, 0::bigint AS seq, n, last_us, data
+    SELECT bucket, 0::bigint AS seq, n, data
     FROM aggregation_block
     WHERE user_id = %(user_id)b AND series_id = %(series_id)b AND bucket > %(after_bucket)b
     UNION ALL
-    SELECT bucket, seq, n, last_us, data
+    SELECT bucket, seq, n, data
     FROM aggregation_tail
     WHERE user_id = %(user_id)b AND series_id = %(series_id)b AND (bucket, seq) > (%(after_bucket)b, %(after_seq)b)
 ) AS kept

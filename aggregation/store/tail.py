@@ -14,7 +14,7 @@ from django.db import transaction
 
 from aggregation.catalogue import SERIES_BY_SLUG
 from aggregation.codec import BlockColumns, block_decode, block_encode
-from aggregation.constants import NO_WORKOUT, TAIL_AGE_SECONDS, TAIL_BLOCK_SAMPLES, TAIL_POST_SAMPLES, TAIL_ROWS
+from aggregation.constants import NO_WORKOUT, TAIL_AGE_SECONDS, TAIL_POST_SAMPLES, TAIL_ROWS
 from aggregation.records import SeriesBatch
 from aggregation.store import checking, statements
 from aggregation.store.checking import Ingestion, Refusals
@@ -62,8 +62,8 @@ def live_post(batches: Sequence[SeriesBatch]) -> LivePost | None:
 def tail_append(team: TeamContext, user_id: UUID, post: LivePost) -> str | None:
     """Append samples that are newer than all that is stored of their block; the person's client_user_id.
 
-    One statement, which is all of a transaction. None where they are not, or that can't be told: then nothing was
-    stored, and `series_write` finds out what to do.
+    One statement, which is all of a transaction. None where they are not, or that is not known: then nothing was
+    stored, and `series_write` finds out.
     """
     source, samples = post.key.source, post.samples
     rows = rows_of(
@@ -85,7 +85,6 @@ def tail_append(team: TeamContext, user_id: UUID, post: LivePost) -> str | None:
             "last_us": int(samples.start_us[-1]),
             "data": block_encode(samples),
             "now": clock.now(),
-            "block_samples": TAIL_BLOCK_SAMPLES,
             "tail_rows": TAIL_ROWS,
         },
     )

@@ -55,10 +55,10 @@ def _series_verify(user_id: UUID, series_id: int, bucket_seconds: int) -> Iterat
                 "limit": _BLOCKS_AT_ONCE,
             },
         )
-        for bucket, seq, size, last_us, data in page:
+        for bucket, seq, size, data in page:
             if seq == 0:
                 block = bucket
-            problem = _problem(bucket * bucket_seconds, bucket_seconds, size, last_us, data)
+            problem = _problem(bucket * bucket_seconds, bucket_seconds, size, data)
             if not problem and bucket != block:
                 problem = "tail_without_block"
             yield Verified(series_id, bucket, seq, size, problem)
@@ -66,7 +66,7 @@ def _series_verify(user_id: UUID, series_id: int, bucket_seconds: int) -> Iterat
             return
 
 
-def _problem(first_seconds: int, bucket_seconds: int, size: int, last_us: int | None, data: bytes) -> str:
+def _problem(first_seconds: int, bucket_seconds: int, size: int, data: bytes) -> str:
     """What is wrong with a block or a row of a tail, "" where nothing is."""
     try:
         block = block_decode(data)
@@ -79,8 +79,6 @@ def _problem(first_seconds: int, bucket_seconds: int, size: int, last_us: int | 
     first_us = first_seconds * SECOND_US
     if block.start_us[0] < first_us or block.start_us[-1] >= first_us + bucket_seconds * SECOND_US:
         return "outside_its_time"
-    if last_us is not None and last_us != block.start_us[-1]:
-        return "wrong_last"
     return "" if _is_finite(block) else "not_finite"
 
 

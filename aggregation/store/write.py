@@ -58,8 +58,9 @@ def series_write(
 ) -> Written:
     """Merge samples into the store, in the current transaction, which must hold the user.
 
-    Costs one statement for the locks and two or three for every 512 blocks that are touched, whatever the number of
-    series. `changes` says whether the samples themselves are wanted back, which holds them all in memory.
+    Costs one statement for the locks, two or three for every 512 blocks that are touched, and one where a series got
+    a small post, whatever the number of series. `changes` says whether the samples themselves are wanted back, which
+    holds them all in memory.
     """
     written = Written()
     if not incoming:
@@ -70,6 +71,7 @@ def series_write(
     places = iter([(work, bucket) for work in works for bucket in work.buckets])
     while chunk := list(islice(places, _BLOCKS_AT_ONCE)):
         _write_chunk(team, user_id, chunk)
+    _live_note(user_id, works)
     for work in works:
         resource = work.key.resource
         written.counts[resource] = written.counts.get(resource, Counts()).plus(work.counts)
@@ -116,6 +118,15 @@ def _bucket_seconds(resource: str) -> int:
     return spec.bucket_seconds
 
 
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """A block with the start of its last sample, its tail's included, and how many rows the tail has."""
+
+    bucket: int
+    last_us: int
+    tail_rows: int
+
+
 class _SeriesWork:
     """The samples that came for one series, cut by block, and what has become of them so far."""
 
@@ -127,6 +138,8 @@ class _SeriesWork:
         self.counts = Counts()
         self.created: list[BlockColumns] = []
         self.changed: list[BlockColumns] = []
+        #: The last block, where live posts may go to its tail from now on.
+        self.live: _Live | None = None
 
     def merge(self, bucket: int, stored: BlockColumns | None) -> Merged:
         """Lay what came over what is stored, and remember what came of it."""
@@ -194,7 +207,6 @@ def _columns(listed: Iterable[tuple[Place, BlockColumns]]) -> dict[str, Any]:
         "series_ids": [series_id for (series_id, _), _ in rows],
         "buckets": [bucket for (_, bucket), _ in rows],
         "sizes": [len(block) for _, block in rows],
-        "lasts_us": [int(block.start_us[-1]) for _, block in rows],
         "datas": [block_encode(block) for _, block in rows],
     }
 
@@ -218,17 +230,39 @@ def _write_chunk(team: TeamContext, user_id: UUID, chunk: Sequence[tuple[_Series
     for work, bucket in chunk:
         place = (work.held.series_id, bucket)
         layers = [block_decode(data) for data in found.get(place, ())]
-        merged = work.merge(bucket, block_layer(layers) if layers else None)
+        merged = work.merge(bucket, _stored(layers))
         differs = merged.created | merged.changed
-        if not differs.any():
-            continue
-        if _fits_tail(layers, int(differs.sum())):
-            writes.tail(place, work.held.rev, block_take(merged.samples, differs))
-        else:
-            writes.block(place, merged.samples, folds=len(layers) > 1)
+        tail_rows = max(0, len(layers) - 1)
+        if differs.any():
+            if _fits_tail(layers, int(differs.sum())):
+                writes.tail(place, work.held.rev, block_take(merged.samples, differs))
+                tail_rows += 1
+            else:
+                writes.block(place, merged.samples, folds=tail_rows > 0)
+                tail_rows = 0
+        if len(work.buckets[bucket]) <= TAIL_POST_SAMPLES and len(merged.samples) >= TAIL_BLOCK_SAMPLES:
+            work.live = _Live(bucket, int(merged.samples.start_us[-1]), tail_rows)
     writes.run(team, user_id)
+
+
+def _stored(layers: Sequence[BlockColumns]) -> BlockColumns | None:
+    return block_layer(layers) if len(layers) > 1 else next(iter(layers), None)
 
 
 def _fits_tail(layers: Sequence[BlockColumns], size: int) -> bool:
     """Whether so few samples go to the tail: of a block that is there, is no trifle, and has no long tail yet."""
     return size <= TAIL_POST_SAMPLES and 0 < len(layers) <= TAIL_ROWS and len(layers[0]) >= TAIL_BLOCK_SAMPLES
+
+
+def _live_note(user_id: UUID, works: Sequence[_SeriesWork]) -> None:
+    """Note where the next live posts may go, for series to which a small one came."""
+    notes = [(work.held.series_id, work.live) for work in works if work.live]
+    if notes:
+        parameters = {
+            "user_id": user_id,
+            "series_ids": [series_id for series_id, _ in notes],
+            "buckets": [live.bucket for _, live in notes],
+            "lasts_us": [live.last_us for _, live in notes],
+            "tail_rows": [live.tail_rows for _, live in notes],
+        }
+        rows_of(statements.SERIES_LIVE, parameters)

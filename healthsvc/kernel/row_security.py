@@ -7,9 +7,10 @@ from psycopg import sql
 
 from healthsvc.kernel.scope import SystemScope
 
+#: In sub-selects, so that the settings are read once a statement and not once a row.
 _TEAM_TEST = (
-    "team_id = nullif(current_setting('healthsvc.team_id', true), '')::uuid"
-    " AND environment = current_setting('healthsvc.environment', true)"
+    "team_id = (SELECT nullif(current_setting('healthsvc.team_id', true), '')::uuid)"
+    " AND environment = (SELECT current_setting('healthsvc.environment', true))"
 )
 
 
@@ -24,7 +25,7 @@ def team_row_security(
     needs.
     """
     admitted = [*system, SystemScope.PURGE] if purge and SystemScope.PURGE not in system else list(system)
-    test = sql.SQL("({team}) OR current_setting('healthsvc.system', true) = ANY ({scopes})").format(
+    test = sql.SQL("({team}) OR (SELECT current_setting('healthsvc.system', true)) = ANY ({scopes})").format(
         team=sql.SQL(_TEAM_TEST), scopes=sql.Literal([str(scope) for scope in admitted])
     )
     name = sql.Identifier(table)

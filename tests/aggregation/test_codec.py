@@ -22,6 +22,13 @@ from aggregation.codec import (
 )
 from aggregation.records import OFFSET_UNKNOWN
 
+#: 40 jittered minutes as the first version of the codec wrote them.
+_FIRST_VERSION = (
+    "01010300280000008e000000a576745028b52ffd208e250300c40401000198d57840420f3c003c003c030101580200010000000102030405"
+    "060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20212223242526270400100e00010000000000000009009e4a4aca35aada"
+    "0d0e043d7073576eb434e2022c"
+)
+
 Number = TypeVar("Number", np.int64, np.int32, np.float64)
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -217,8 +224,31 @@ def test_an_empty_block_is_a_block() -> None:
 
 
 def test_the_header_tells_version_compressor_and_number_of_samples() -> None:
-    header = block_header(block_encode(day_of_minutes(), Compressor.LZ4))
+    repeating = replace(day_of_minutes(), value=np.tile(np.arange(60.0), 24))
+    header = block_header(block_encode(repeating, Compressor.LZ4))
     assert (header.version, header.compressor, header.samples) == (VERSION, Compressor.LZ4, 1_440)
+
+
+def test_what_compression_hardly_shortens_is_kept_as_it_is() -> None:
+    assert block_header(block_encode(day_of_minutes(decimals=1, jitter=True))).compressor is Compressor.NONE
+
+
+def test_jittered_times_take_two_bytes_and_gaps_cost_no_exactness() -> None:
+    jittered = day_of_minutes(jitter=True)
+    bare = replace(jittered, value=None)
+    assert block_header(block_encode(bare)).body_bytes < 2 * 1_440 + 80
+    gap = replace(bare, start_us=jittered.start_us + np.repeat([0, 3 * 3_600_000_000], 720))
+    assert_same(block_decode(block_encode(gap)), gap)
+
+
+def test_a_block_of_the_first_version_is_read() -> None:
+    number = np.arange(40)
+    block = BlockColumns(
+        number * 60_000_000 + number * 7_919 % 60_000 * 1_000,
+        np.full(40, 3_600, np.int32),
+        np.round(60 + number * 0.1, 1),
+    )
+    assert_same(block_decode(bytes.fromhex(_FIRST_VERSION)), block)
 
 
 def test_a_changed_or_cut_block_is_told_from_a_good_one() -> None:

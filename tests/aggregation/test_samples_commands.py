@@ -74,8 +74,6 @@ def damage(case: str) -> None:
             mine.update(data=block_encode(block_take(decoded, slice(None, None, -1))))
         case "outside_its_time":
             Series.objects.update(bucket_seconds=43_200)
-        case "wrong_last":
-            mine.update(last_us=(block.last_us or 0) + 1)
         case "tail_without_block":
             Block.objects.exclude(bucket=block.bucket).delete()
 
@@ -87,7 +85,6 @@ def damage(case: str) -> None:
         ("wrong_count", 1),
         ("out_of_order", 1),
         ("outside_its_time", 3),
-        ("wrong_last", 1),
         ("tail_without_block", 1),
     ],
 )

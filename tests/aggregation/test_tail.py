@@ -50,8 +50,9 @@ def put(tenant: factories.Tenant, user: User, values: dict[int, float], *, emit:
 
 
 def begun(tenant: factories.Tenant, user: User) -> None:
-    """A block large enough to have a tail."""
+    """A block large enough to have a tail, and a small post by which the series has come to know it."""
     put(tenant, user, minutes(0, 100))
+    put(tenant, user, minutes(99, 100))
 
 
 def counted(tenant: factories.Tenant, user: User) -> tuple[int, int, int]:
@@ -134,13 +135,29 @@ def test_only_what_differs_waits_in_a_tail(in_team: factories.Tenant, user: User
     assert Tail.objects.get().n == 5
 
 
-def test_a_block_without_its_last_time_is_looked_into(in_team: factories.Tenant, user: User) -> None:
-    """Blocks that an earlier release wrote did not keep it."""
+def test_the_first_small_post_after_a_large_one_goes_the_long_way(
+    in_team: factories.Tenant, user: User, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    put(in_team, user, minutes(0, 100))
+    # The try, savepoint and its release, user, lock, blocks read, tail written, the note where the next may go.
+    with django_assert_num_queries(8):
+        put(in_team, user, minutes(100, 101))
+    with django_assert_num_queries(1):
+        put(in_team, user, minutes(101, 102))
+    assert counted(in_team, user) == (1, 2, 102)
+
+
+def test_a_live_block_is_forgotten_when_something_else_is_written(in_team: factories.Tenant, user: User) -> None:
+    """So that nothing goes to a tail by what a large write or a fold has made untrue."""
     begun(in_team, user)
-    Block.objects.update(last_us=None)
-    assert put(in_team, user, minutes(100, 101)) == StoreResult(created={"heartrate": 1})
-    assert put(in_team, user, minutes(99, 100)) == StoreResult(unchanged={"heartrate": 1})
-    assert counted(in_team, user) == (1, 1, 101)
+    put(in_team, user, minutes(100, 101))
+    put(in_team, user, minutes(101, 200))
+    assert put(in_team, user, minutes(150, 151)) == StoreResult(unchanged={"heartrate": 1})
+    put(in_team, user, minutes(200, 201))
+    tails_fold(in_team.context, user.id, series_ids()[0])
+    assert Series.objects.get().live_bucket is None
+    assert put(in_team, user, minutes(200, 202)) == StoreResult(created={"heartrate": 1}, unchanged={"heartrate": 1})
+    assert counted(in_team, user) == (1, 1, 202)
 
 
 def test_ingestion_bounds_hold_for_live_posts(in_team: factories.Tenant) -> None:
@@ -179,7 +196,7 @@ def test_what_is_no_live_post(values: dict[int, float]) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_writer_between_the_look_and_the_lock_sends_a_live_post_the_long_way(team: factories.Tenant) -> None:
-    """The statement's snapshot is older than its lock: what it saw of block and tail may be stale."""
+    """What the statement compares with is what it has locked, not what it saw before."""
     user = factories.user_make(team)
     with team_scope(team.context):
         begun(team, user)

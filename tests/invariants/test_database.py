@@ -59,9 +59,10 @@ def test_the_check_for_row_security_fails_for_a_table_without(db: None) -> None:
 #: What PostgreSQL prints of the one policy there is: this team in this environment, or a system scope that is named.
 TEAM_POLICY = re.compile(
     re.escape(
-        "(((team_id = (NULLIF(current_setting('healthsvc.team_id'::text, true), ''::text))::uuid)"
-        " AND ((environment)::text = current_setting('healthsvc.environment'::text, true)))"
-        " OR (current_setting('healthsvc.system'::text, true) = ANY ('{"
+        "(((team_id = ( SELECT (NULLIF(current_setting('healthsvc.team_id'::text, true), ''::text))::uuid"
+        ' AS "nullif")) AND ((environment)::text ='
+        " ( SELECT current_setting('healthsvc.environment'::text, true) AS current_setting)))"
+        " OR (( SELECT current_setting('healthsvc.system'::text, true) AS current_setting) = ANY ('{"
     )
     + r"(?P<scopes>[a-z_,]+)"
     + re.escape("}'::text[])))")
