@@ -50,8 +50,9 @@ LATEST_US: Final = 7_258_118_400_000_000
 SOURCE_TEXT_MAXIMUM_CHARACTERS: Final = 255
 
 #: What the API calls the kind of thing that measured (see the API's models: ClientFacingSource).
+UNKNOWN_SOURCE_TYPE: Final = "unknown"
 SOURCE_TYPES: Final = (
-    "unknown", "phone", "watch", "app", "multiple_sources", "fingerprick", "cuff", "manual_scan", "automatic",
+    UNKNOWN_SOURCE_TYPE, "phone", "watch", "app", "multiple_sources", "fingerprick", "cuff", "manual_scan", "automatic",
     "insulin_pump", "scale", "chest_strap", "ring", "lab", "exercise_machine", "earphone",
 )  # fmt: skip
 
@@ -77,6 +78,11 @@ EXPORT_FILE_PURPOSE: Final = "apple_health_export"
 IMPORT_BATCH_ITEMS: Final = 50_000
 #: A long import says that it lives at least this often, also while it only reads.
 IMPORT_RENEW_SECONDS: Final = 15
+
+
+#: A team's priority of a provider; the larger number wins.
+PRIORITY_MINIMUM: Final = 0
+PRIORITY_MAXIMUM: Final = 1_000_000
 
 
 class PriorityResource(models.TextChoices):

@@ -142,7 +142,7 @@ def stream_event(user_id: UUID, change: StreamChange) -> HealthEvent:
         "provider_id": str(workout.payload.get("provider_id") or workout.external_id),
         "message": _STREAM_MESSAGE,
         "sport": {"id": sport.id, "name": sport.name, "slug": sport.slug},
-        "source": source_json(user_id, change.source, workout_id=workout.id, sport=sport.slug),
+        "source": source_json(user_id, workout.source, workout_id=workout.id, sport=sport.slug),
     }
     name = daily_created(change.resource) if change.created else daily_updated(change.resource)
     return HealthEvent(name, data)
@@ -184,7 +184,7 @@ def _sample(spec: ResourceSpec) -> JSONObject:
     if isinstance(spec, SeriesSpec):
         return _sample_data(_USER_ID, _RING, orjson.loads(samples_json(spec, _sample_block(spec))))
     if isinstance(spec, StreamSpec):
-        change = StreamChange(spec.slug, _summary_row(WORKOUTS), _RING, created=True)
+        change = StreamChange(spec.slug, _summary_row(WORKOUTS), created=True)
         return stream_event(_USER_ID, change).data
     return _summary_data(_summary_row(spec))
 

@@ -23,11 +23,11 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 
+from aggregation.apple_health import activity, workouts
 from aggregation.apple_health.categories import CATEGORIES
-from aggregation.apple_health.collector import ExportItem
+from aggregation.apple_health.collector import READABLE, ExportItem
 from aggregation.apple_health.limits import ExportRefusalCode, ExportRefusedError
 from aggregation.apple_health.quantities import QUANTITIES
-from aggregation.apple_health.reader import RESOURCES as READABLE
 from aggregation.apple_health.reader import read_export
 from aggregation.apple_health.tally import ExportTally
 from aggregation.catalogue import SERIES_BY_SLUG, STREAM_BY_SLUG, SUMMARY_BY_SLUG
@@ -70,7 +70,10 @@ Batch: TypeAlias = list[ExportItem]
 
 def _kinds() -> dict[str, str]:
     """The export's own type name of what a resource's refusals are about, where there is just one."""
-    found: dict[str, list[str]] = {"workouts": ["Workout"], "activity": ["ActivitySummary"]}
+    found: dict[str, list[str]] = {
+        workouts.RESOURCE: [workouts.ELEMENT],
+        activity.RESOURCE: [activity.ELEMENT],
+    }
     resources = [(kind, rule.resource) for kind, rule in QUANTITIES.items()]
     resources += [(kind, rule.resource) for kind, rule in CATEGORIES.items()]
     for kind, resource in resources:

@@ -10,6 +10,8 @@ from django.db import models
 from aggregation.constants import (
     BATCH_ID_MAXIMUM_CHARACTERS,
     NO_WORKOUT,
+    PRIORITY_MAXIMUM,
+    PRIORITY_MINIMUM,
     SOURCE_TEXT_MAXIMUM_CHARACTERS,
     PriorityResource,
 )
@@ -47,6 +49,11 @@ class Series(SourcedRow):
     #: The width of its blocks.
     bucket_seconds = models.IntegerField()
     rev = models.BigIntegerField(default=1)
+    #: What blocks and tails hold, each timestamp counted once: how many samples, and when the first and the last one
+    #: begin. Nothing but an erasure removes samples, so every write knows the new numbers.
+    samples = models.BigIntegerField(db_default=0)
+    oldest_us = models.BigIntegerField(null=True)
+    newest_us = models.BigIntegerField(null=True)
     #: The block that live posts go to the tail of: its number, the start of the last sample of block and tail, and how
     #: many rows the tail has. Null until a small post found it out, and again after every other write.
     live_bucket = models.IntegerField(null=True)
@@ -210,6 +217,10 @@ class SourcePriority(models.Model):
             models.CheckConstraint(
                 condition=models.Q(data_type__in=PriorityResource.values),
                 name="aggregation_source_priority_data_type_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(priority__range=(PRIORITY_MINIMUM, PRIORITY_MAXIMUM)),
+                name="aggregation_source_priority_in_range",
             ),
             environment_check("aggregation_source_priority"),
         ]

@@ -11,19 +11,9 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from aggregation.priorities import query_priorities
-from aggregation.query import (
-    Budget,
-    Plan,
-    QueryError,
-    Table,
-    query_compile,
-    query_parse,
-    query_run,
-    render_json,
-    render_parquet_archive,
-)
-from aggregation.query_reader import SCHEMA, StoreReader, local_now_us
+from aggregation.planning import query_plan
+from aggregation.query import QueryError, Table, query_run, render_json, render_parquet_archive
+from aggregation.query_reader import StoreReader, local_now_us
 from healthsvc.kernel.api import Access, ServiceViewSet
 from healthsvc.kernel.errors import ErrorCode, Problem, ServiceError, invalid
 from healthsvc.kernel.principal import TeamContext
@@ -100,17 +90,6 @@ def _answered(team: TeamContext, user: User, body: object) -> list[Table]:
     plan = query_plan(team, body)
     reader = StoreReader(team, user, rows_maximum=plan.budget.max_rows, order=plan.order)
     return query_run(plan, reader, now_us=local_now_us(user))
-
-
-def query_plan(team: TeamContext | None, body: object) -> Plan:
-    """The plan of a request's body, with a team's priorities. Raises QueryError with every problem found."""
-    return query_compile(
-        query_parse(body),
-        SCHEMA,
-        priorities=None if team is None else query_priorities(team),
-        budget=Budget(),
-        qualified_names=bool(settings.QUALIFIED_COLUMN_NAMES),
-    )
 
 
 def _refusal(error: QueryError) -> ServiceError:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from itertools import chain
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -28,7 +29,7 @@ from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from users import selectors as user_selectors
 from users.models import User
-from webhooks.services import event_emit
+from webhooks.services import events_emit
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def health_data_store(
         incoming = samples_gather(series, workouts, ingestion, refusals) | streams_gather(streams, workouts, refusals)
         written = series_write(team, user_id, incoming, changes=emit)
         if emit:
-            events = [*_series_events(team, user_id, written), *summary_events(summarised)]
+            events = chain(_series_events(team, user_id, written), summary_events(summarised))
             _emit(team, user_id, person.client_user_id, events)
         return _result({**written.counts, **summarised.counts}, refusals)
 
@@ -111,23 +112,21 @@ def _stream_changes(team: TeamContext, user_id: UUID, changes: Sequence[SeriesCh
         return []
     found = Summary.objects.for_team(team).filter(user_id=user_id, id__in={change.workout_id for change in streams})
     workouts = {row.id: replace(selectors.summary_row(row), external_id=row.external_id) for row in found.defer("raw")}
-    return [
-        StreamChange(change.resource, workouts[change.workout_id], change.source, created=change.is_new)
-        for change in streams
-    ]
+    return [StreamChange(change.resource, workouts[change.workout_id], created=change.is_new) for change in streams]
 
 
 def tails_fold_due(*, limit: int) -> int:
-    """Fold the tails that have waited long enough, of at most `limit` series; how many series that were.
+    """Fold the tails that have waited long enough, of at most `limit` series; of how many series there were any.
 
     Safe to repeat, to run side by side and to be killed.
     """
     with system_scope(SystemScope.DELIVERY):
         due = tails_due(limit=limit)
+    folded = 0
     for one in due:
         with team_scope(one.team):
-            tails_fold(one.team, one.user_id, one.series_id)
-    return len(due)
+            folded += tails_fold(one.team, one.user_id, one.series_id) > 0
+    return folded
 
 
 def historical_announce(
@@ -136,7 +135,7 @@ def historical_announce(
     """Emit `historical.data.<resource>.created`, which carries no data, for each resource of a finished backfill."""
     with transaction.atomic():
         person = _person_hold(team, user_id)
-        events = [historical_event(user_id, provider, resource, start, end) for resource in resources]
+        events = (historical_event(user_id, provider, resource, start, end) for resource in resources)
         _emit(team, user_id, person.client_user_id, events)
 
 
@@ -155,8 +154,8 @@ def _person_hold(team: TeamContext, user_id: UUID) -> _Person:
 
 
 def _emit(team: TeamContext, user_id: UUID, client_user_id: str, events: Iterable[HealthEvent]) -> None:
-    for event in events:
-        event_emit(team=team, event_type=event.type, data=event.data, user_id=user_id, client_user_id=client_user_id)
+    told = ((event.type, event.data) for event in events)
+    events_emit(team=team, events=told, user_id=user_id, client_user_id=client_user_id)
 
 
 def _result(counts: Mapping[str, Counts], refusals: Refusals) -> StoreResult:

@@ -38,5 +38,6 @@ def pushes_purge() -> None:
 def tails_fold() -> None:
     """Fold the tails of series that have gone quiet into their blocks."""
     until = time.monotonic() + _FOLD_SECONDS
-    while services.tails_fold_due(limit=_FOLD_SERIES) == _FOLD_SERIES and time.monotonic() < until:
+    # What is due and was not folded has nothing to fold any more, or belongs to a person on the way out.
+    while services.tails_fold_due(limit=_FOLD_SERIES) and time.monotonic() < until:
         pass

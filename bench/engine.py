@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from aggregation.planning import query_plan
 from aggregation.query import Table, query_run
-from aggregation.query_api import query_plan
 from aggregation.query_reader import StoreReader
 from tests.factories import Tenant
 from users.models import User

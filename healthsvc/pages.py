@@ -1,12 +1,13 @@
 """Pages that belong to no app, and the headers that keep browsers strict."""
 
+import sys
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
-from healthsvc.kernel.errors import ErrorCode, error_body
+from healthsvc.kernel.errors import ErrorCode, error_body, is_outage
 from healthsvc.kernel.json_io import json_encode
 from healthsvc.kernel.middleware import PAGE_PREFIXES
 
@@ -62,5 +63,6 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500: tells nothing but the request id."""
-    return _answer(request, ErrorCode.INTERNAL)
+    """500: tells nothing but the request id. 503 where the database is away."""
+    code = ErrorCode.UNAVAILABLE if is_outage(sys.exception()) else ErrorCode.INTERNAL
+    return _answer(request, code)

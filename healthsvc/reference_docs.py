@@ -21,6 +21,7 @@ from aggregation.catalogue import (
 )
 from aggregation.query.schema import ColumnType
 from aggregation.query_reader import SCHEMA
+from aggregation.sports import SPORTS
 from healthsvc import env
 from healthsvc.kernel.errors import ErrorCode
 from webhooks.registry import event_types
@@ -33,6 +34,7 @@ SETTING_MEANINGS: Mapping[str, str] = {
     "BASE_URL": "The address people and clients reach the team API and the link pages at.",
     "DATABASE_CONNECTION_SECONDS": "How long a database connection is kept open between requests.",
     "DATABASE_OWNER_URL": "PostgreSQL as the role that owns the tables; used by `migrate` only.",
+    "DATABASE_STATEMENT_SECONDS": "A statement that runs longer is ended, and its request answers 503; 0 for never.",
     "DATABASE_URL": "PostgreSQL as the service's own role, which owns nothing and obeys row-level security.",
     "DEBUG": "Django's debug mode; refused outside the embedded default.",
     "EXPORT_MAXIMUM_BYTES": "The largest Apple Health export that is taken, as it is on the wire.",
@@ -171,8 +173,13 @@ def resources_page() -> str:
     streams = "".join(_stream_section(spec) for spec in STREAMS)
     return (
         f"{_NOTICE}{_RESOURCES_INTRO}{series}\n## Summaries\n\n`GET /v2/summary/<path>/{{user_id}}`.\n{summaries}"
-        f"\n## Streams\n\n`GET /v2/timeseries/workouts/{{workout_id}}/stream`.\n{streams}"
+        f"\n## Streams\n\n`GET /v2/timeseries/workouts/{{workout_id}}/stream`.\n{streams}{_sports_section()}"
     )
+
+
+def _sports_section() -> str:
+    rows = "".join(f"| {sport.id} | `{sport.slug}` | {sport.name} |\n" for sport in SPORTS)
+    return f"\n## Sports\n\nIds and slugs are fixed for good.\n\n| id | slug | name |\n|---|---|---|\n{rows}"
 
 
 def _series_section(spec: SeriesSpec) -> str:
@@ -181,7 +188,9 @@ def _series_section(spec: SeriesSpec) -> str:
     facts = [
         f"path `{spec.path}`" + "".join(f", `{spec.path}/{sub_path}`" for sub_path in spec.sub_paths),
         spec.kind.value.replace("_", " "),
-        f"unit `{spec.unit}`" + (f", accepted {', '.join(accepted)}" if accepted else ""),
+        f"unit `{spec.unit}`"
+        + "".join(f", `{unit}` of type {kind}" for kind, unit in spec.units_by_type.items())
+        + (f", accepted {', '.join(accepted)}" if accepted else ""),
         f"adds up by {spec.adds_up.value}",
         *([f"range {_number(spec.lowest)} to {_number(spec.highest)}"] if spec.has_value else []),
         f"block {_span(spec.bucket_seconds)}",
@@ -190,7 +199,7 @@ def _series_section(spec: SeriesSpec) -> str:
         *([f"- `type`{'' if spec.type_required else ' (optional)'}: {', '.join(spec.types)}\n"] if spec.types else []),
         *(_sample_field_row(field) for field in spec.fields),
     ]
-    older = " For older clients only: it has no events." if spec.is_older else ""
+    older = " Worked out of sleep cycles: it can be read and not sent, and has no events." if spec.is_older else ""
     return f"\n### `{spec.slug}`\n\n{spec.meaning}{older} {spec.definition}\n\n- {'; '.join(facts)}\n{''.join(rows)}"
 
 
@@ -204,8 +213,12 @@ def _sample_field_row(field: SampleField) -> str:
 def _summary_section(spec: SummarySpec) -> str:
     raw = "; only its raw form can be read" if spec.raw_only else "; also `/raw`" if spec.has_raw else ""
     rows = "".join(_field_rows(spec.fields, ""))
+    named = ""
+    if spec.parent is not None:
+        ours, theirs = spec.parent.id_field, spec.parent.external_id_field
+        named = f"\n- sent with `{ours}`, or with the sender's own name for the {spec.parent.resource} as `{theirs}`"
     return (
-        f"\n### `{spec.slug}`\n\n{spec.meaning} {spec.definition}\n\n- path `{spec.path}`{raw}\n\n"
+        f"\n### `{spec.slug}`\n\n{spec.meaning} {spec.definition}\n\n- path `{spec.path}`{raw}{named}\n\n"
         f"| field | kind | range or choices | meaning |\n|---|---|---|---|\n{rows}"
     )
 
@@ -279,7 +292,7 @@ An empty table means that there are no data in the timeframe.
 ## Merging sources
 
 `"config": {"source_mode": "merge"}` fills one source's gaps with the next: the steps of the phone count where the watch was
-off. It needs a `date_trunc`. Columns `lineage.<provider>.<type>` at the end of the table say which share each source gave.
+off. It is for timeseries in a query with a `date_trunc`; summaries stay with their best source. Columns `lineage.<provider>.<type>` at the end of the table say which share each source gave.
 
 ## Values that are worked out
 

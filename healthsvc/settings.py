@@ -134,6 +134,8 @@ def _database(url: str) -> dict[str, Any]:
 DATABASE_URL = env_secret("DATABASE_URL", "postgresql:///healthsvc")
 #: The role that owns the tables and migrates them. The service itself must not run as it.
 DATABASE_OWNER_URL = env_secret("DATABASE_OWNER_URL", DATABASE_URL)
+#: A statement of the service that runs longer is ended by PostgreSQL; 0 for never. The owner's have no limit.
+DATABASE_STATEMENT_SECONDS = env_int("DATABASE_STATEMENT_SECONDS", 60, minimum=0, maximum=86_400)
 DATABASES = {"default": _database(DATABASE_URL), "owner": _database(DATABASE_OWNER_URL)}
 DATABASES["owner"]["CONN_MAX_AGE"] = 0
 DATABASES["owner"]["TEST"] = {"MIRROR": "default"}

@@ -38,6 +38,8 @@ class OperatorCommand(BaseCommand):
             return
         for name, value in answer.items():
             if isinstance(value, list):
+                if value:
+                    self.stdout.write("  ".join(value[0]))
                 for row in value:
                     self.stdout.write("  ".join(str(cell) if cell is not None else "-" for cell in row.values()))
             else:

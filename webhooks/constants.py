@@ -35,6 +35,11 @@ PUMP_LOCK: Final = 7_274_002
 ANSWER_READ_BYTES: Final = 4096
 EXCERPT_CHARACTERS: Final = 250
 
+#: Events written in one statement: so many, or as soon as their bodies have so many characters: the
+#: largest have about 700,000.
+EMIT_ROWS: Final = 500
+EMIT_CHARACTERS: Final = 4_000_000
+
 #: How long events, deliveries and attempts are kept.
 RETENTION_DAYS: Final = 30
 PURGE_ROWS: Final = 1000

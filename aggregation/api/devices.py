@@ -11,7 +11,6 @@ from aggregation.catalogue import DEVICE
 from aggregation.serializers import ProviderQuery, RawDevicesResponse, device_shape
 from aggregation.shapes import device_json, device_raw_json
 from healthsvc.kernel.api import Access, ServiceViewSet
-from healthsvc.kernel.errors import not_found
 from users import selectors as user_selectors
 
 
@@ -54,8 +53,4 @@ class DeviceViewSet(ServiceViewSet):
     def retrieve(self, request: Request, user_id: UUID, device_id: UUID) -> Response:
         """The device by the id that sources show."""
         user_selectors.user_get(self.team, user_id)
-        shown = [device_json(user_id, device) for device in selectors.devices_of(self.team, user_id)]
-        for device in shown:
-            if device["id"] == str(device_id):
-                return Response(device)
-        raise not_found()
+        return Response(device_json(user_id, selectors.device_get(self.team, user_id, device_id)))

@@ -7,9 +7,20 @@ pressures) is gathered in buffers of bounded size and handed on at the end.
 from collections.abc import Callable, Collection, Iterator
 from datetime import date
 from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from aggregation.apple_health import meals, pressure
+from aggregation.apple_health import (
+    activity,
+    body,
+    cycles,
+    devices,
+    electrocardiograms,
+    meals,
+    pressure,
+    profile,
+    sleep,
+    workouts,
+)
 from aggregation.apple_health.activity import ActivityBuffer
 from aggregation.apple_health.attachments import ROUTES, Attachments, DamagedAttachmentError
 from aggregation.apple_health.body import BODY_FIELDS, BodyBuffer
@@ -30,7 +41,7 @@ from aggregation.apple_health.record import Record, Taker, quantity_of, record_o
 from aggregation.apple_health.routes import Route, merged, read_route
 from aggregation.apple_health.series import SeriesBuffer
 from aggregation.apple_health.sleep import SLEEP_TYPE, SleepBuffer
-from aggregation.apple_health.takers import Follow, both, category_taker, measure_taker, quantity_taker
+from aggregation.apple_health.takers import Beside, Keep, category_taker, measure_taker, quantity_taker
 from aggregation.apple_health.tally import DOCUMENT_KIND, ExportTally, LeftOutReason, RefusalReason
 from aggregation.apple_health.workouts import (
     MAX_WORKOUT_SECONDS,
@@ -46,8 +57,26 @@ from healthsvc.kernel import clock
 
 ExportItem: TypeAlias = SeriesBatch | SummaryRecord | StreamRecord
 
-WORKOUT_KIND = "Workout"
-ACTIVITY_KIND = "ActivitySummary"
+#: Every resource that can be made of an export.
+READABLE: Final = frozenset(
+    {
+        *(rule.resource for rule in QUANTITIES.values()),
+        *(rule.resource for rule in CATEGORIES.values()),
+        activity.RESOURCE,
+        body.RESOURCE,
+        cycles.RESOURCE,
+        devices.RESOURCE,
+        electrocardiograms.RESOURCE,
+        electrocardiograms.VOLTAGE_RESOURCE,
+        meals.RESOURCE,
+        pressure.RESOURCE,
+        profile.RESOURCE,
+        sleep.RESOURCE,
+        sleep.STAGES_RESOURCE,
+        workouts.RESOURCE,
+        workouts.STREAM_RESOURCE,
+    }
+)
 _BEATS = "HeartRateVariabilityMetadataList"
 _ELECTROCARDIOGRAMS = "electrocardiograms"
 #: Files of one workout's route.
@@ -67,11 +96,11 @@ class Collector:
         self._series = SeriesBuffer()
         self._workouts: list[Record] = []
         self._sleep = SleepBuffer(max_intervals=limits.max_sleep_intervals, max_sources=limits.max_sleep_sources)
-        self._pressures = PressureBuffer(SERIES_BY_SLUG["blood_pressure"], tally, limits.max_pairs)
+        self._pressures = PressureBuffer(SERIES_BY_SLUG[pressure.RESOURCE], tally, limits.max_pairs)
         self._meals = MealBuffer(limits.max_meals)
         self._cycles = CycleBuffer(tally, limits.max_cycle_entries)
-        self._body = BodyBuffer(limits.max_days)
-        self._activity = ActivityBuffer(limits.max_days)
+        self._body = BodyBuffer(limits.max_days, limits.max_raw_bytes)
+        self._activity = ActivityBuffer(limits.max_days, limits.max_raw_bytes)
         self._devices = DeviceBuffer(limits.max_devices)
         self._profile = ProfileBuffer(tally)
         self._exported_on: date = clock.now().date()
@@ -79,8 +108,8 @@ class Collector:
         self._elements: dict[str, Callable[[Attributes, list[Child]], None]] = {
             "Record": self._take_record,
             "Correlation": self._take_correlation,
-            "Workout": self._take_workout,
-            "ActivitySummary": self._take_rings,
+            workouts.ELEMENT: self._take_workout,
+            activity.ELEMENT: self._take_rings,
             "ClinicalRecord": self._take_clinical,
             "Me": self._take_characteristics,
             "ExportDate": self._take_export_date,
@@ -104,8 +133,8 @@ class Collector:
 
     def ready(self, *, at_least: int) -> Iterator[ExportItem]:
         """The workouts so far, and the samples once there are `at_least` so many."""
-        workouts, self._workouts = self._workouts, []
-        for record in workouts:
+        records, self._workouts = self._workouts, []
+        for record in records:
             yield from self._workout_items(record)
         if len(self._series) >= at_least:
             yield from self._series.flush()
@@ -113,7 +142,7 @@ class Collector:
     def rest(self) -> Iterator[ExportItem]:
         """Everything left, once every element is taken."""
         yield from self.ready(at_least=1)
-        yield from self._sleep.sessions(stages="sleep_cycle" in self._resources)
+        yield from self._sleep.sessions(stages=sleep.STAGES_RESOURCE in self._resources)
         if self._sleep.unstaged_intervals:
             self._tally.refuse(SLEEP_TYPE, RefusalReason.NO_SLEEP_STAGE, self._sleep.unstaged_intervals)
         yield from self._pressures.items()
@@ -121,52 +150,61 @@ class Collector:
         yield from self._cycles.items()
         yield from self._body.items()
         yield from self._activity.items()
-        if "profile" in self._resources:
+        if profile.RESOURCE in self._resources:
             yield from self._profile.items()
-        if "device" in self._resources:
+        if devices.RESOURCE in self._resources:
             yield from self._devices.items(self._exported_on)
         yield from self._electrocardiogram_items()
         self._attachments.name_the_rest()
 
     def _record_takers(self) -> dict[str, Taker]:
         """Who takes which type of record; a type without a place among `resources` has nobody."""
-        follows = self._follows()
+        kept = self._kept()
         takers: dict[str, Taker] = {}
+        for kind, (_, keep) in kept.items():
+            measure = NUTRIENTS[kind].measure if kind in NUTRIENTS else SUMMARY_MEASURES.get(kind)
+            if measure is not None:
+                takers[kind] = measure_taker(measure, keep)
         for kind, rule in QUANTITIES.items():
             if rule.resource in self._resources:
-                takers[kind] = quantity_taker(rule, SERIES_BY_SLUG[rule.resource], self._series, follows.get(kind))
-        for kind, measure in SUMMARY_MEASURES.items():
-            if kind in follows:
-                takers[kind] = measure_taker(measure, follows[kind])
+                beside = self._beside(kind, *kept[kind]) if kind in kept else None
+                takers[kind] = quantity_taker(rule, SERIES_BY_SLUG[rule.resource], self._series, beside)
         for kind, category in CATEGORIES.items():
             if category.resource in self._resources:
                 takers[kind] = category_taker(category, SERIES_BY_SLUG[category.resource], self._series)
-        if "meal" in self._resources:
-            for kind, nutrient in NUTRIENTS.items():
-                of_meal = self._meals.taker(nutrient)
-                takers[kind] = both(takers[kind], of_meal) if kind in takers else of_meal
-        if "menstrual_cycle" in self._resources:
+        if cycles.RESOURCE in self._resources:
             takers.update((kind, self._cycles.taker(kind)) for kind in CYCLE_RULES)
-        if "sleep" in self._resources:
+        if sleep.RESOURCE in self._resources:
             takers[SLEEP_TYPE] = self._sleep.take
         return takers
 
-    def _follows(self) -> dict[str, Follow]:
-        """What becomes of a quantity beside its samples, or instead of them."""
-        follows: dict[str, Follow] = {}
-        if "body" in self._resources:
-            follows.update((kind, partial(self._body.add, name)) for kind, name in BODY_FIELDS.items())
-        if "menstrual_cycle" in self._resources:
-            follows[TEMPERATURE_TYPE] = self._cycles.add_temperature
-        if "profile" in self._resources:
-            follows[PREFIX + "Height"] = self._profile.add_height
-        if "activity" in self._resources:
-            follows[PREFIX + "RestingHeartRate"] = partial(self._activity.add_heart_rate, "resting_bpm")
-            follows[PREFIX + "WalkingHeartRateAverage"] = partial(self._activity.add_heart_rate, "avg_walking_bpm")
-        if "blood_pressure" in self._resources:
-            follows[pressure.SYSTOLIC] = self._pressures.add_systolic
-            follows[pressure.DIASTOLIC] = self._pressures.add_diastolic
-        return follows
+    def _kept(self) -> dict[str, tuple[str, Keep]]:
+        """What keeps a quantity, beside its samples or instead of them, and the resource it is kept for."""
+        kept: dict[str, tuple[str, Keep]] = {
+            PREFIX + "Height": (profile.RESOURCE, self._profile.add_height),
+            PREFIX + "RestingHeartRate": (activity.RESOURCE, partial(self._activity.add_heart_rate, "resting_bpm")),
+            PREFIX + "WalkingHeartRateAverage": (
+                activity.RESOURCE,
+                partial(self._activity.add_heart_rate, "avg_walking_bpm"),
+            ),
+            TEMPERATURE_TYPE: (cycles.RESOURCE, self._cycles.add_temperature),
+            pressure.SYSTOLIC: (pressure.RESOURCE, self._pressures.add_systolic),
+            pressure.DIASTOLIC: (pressure.RESOURCE, self._pressures.add_diastolic),
+        }
+        for kind, name in BODY_FIELDS.items():
+            kept[kind] = (body.RESOURCE, partial(self._body.add, name))
+        for kind, nutrient in NUTRIENTS.items():
+            kept[kind] = (meals.RESOURCE, partial(self._meals.add, nutrient))
+        return {kind: one for kind, one in kept.items() if one[0] in self._resources}
+
+    def _beside(self, kind: str, resource: str, keep: Keep) -> Beside:
+        """Keeps what is a sample already; where there is no room, that part of the record is left out by name."""
+
+        def take(record: Record, value: float) -> None:
+            if not keep(record, value):
+                self._tally.leave_out_unread(f"{kind}.{resource}", LeftOutReason.TOO_MANY)
+
+        return take
 
     def _take_record(self, attributes: Attributes, children: list[Child]) -> None:
         name = attributes.get("type", "")
@@ -196,11 +234,10 @@ class Collector:
         record = record_of(attributes, children)
         if isinstance(record, RefusalReason):
             self._tally.refuse(kind, record)
-        elif name == meals.FOOD_CORRELATION and "meal" in self._resources:
-            reason = self._meals.add_food(record)
-            if reason is not None:
-                self._tally.refuse(kind, reason)
-        elif name == pressure.CORRELATION and "blood_pressure" in self._resources:
+        elif name == meals.FOOD_CORRELATION and meals.RESOURCE in self._resources:
+            if not self._meals.add_food(record):
+                self._tally.refuse(kind, RefusalReason.TOO_MANY)
+        elif name == pressure.CORRELATION and pressure.RESOURCE in self._resources:
             self._take_pressures(record)
         else:
             self._tally.leave_out(kind, LeftOutReason.UNKNOWN_TYPE)
@@ -219,15 +256,15 @@ class Collector:
                 adders[kind](half, value)
 
     def _take_workout(self, attributes: Attributes, children: list[Child]) -> None:
-        self._tally.read[WORKOUT_KIND] += 1
-        if "workouts" not in self._resources:
-            self._tally.leave_out(WORKOUT_KIND, LeftOutReason.NO_RESOURCE)
+        self._tally.read[workouts.ELEMENT] += 1
+        if workouts.RESOURCE not in self._resources:
+            self._tally.leave_out(workouts.ELEMENT, LeftOutReason.NO_RESOURCE)
             return
         record = record_of(attributes, children)
         if isinstance(record, RefusalReason):
-            self._tally.refuse(WORKOUT_KIND, record)
+            self._tally.refuse(workouts.ELEMENT, record)
         elif record.end.utc_us - record.start.utc_us > MAX_WORKOUT_SECONDS * MICROSECONDS:
-            self._tally.refuse(WORKOUT_KIND, RefusalReason.OUT_OF_RANGE)
+            self._tally.refuse(workouts.ELEMENT, RefusalReason.OUT_OF_RANGE)
         else:
             self._devices.note(record)
             self._workouts.append(record)
@@ -243,7 +280,7 @@ class Collector:
             return
         route = merged(routes)
         yield with_route(workout, route)
-        if "workout_stream" in self._resources:
+        if workouts.STREAM_RESOURCE in self._resources:
             yield route_stream(workout, route)
 
     def _routes(self, path: str) -> Iterator[Route]:
@@ -266,13 +303,13 @@ class Collector:
             yield route
 
     def _take_rings(self, attributes: Attributes, _children: list[Child]) -> None:
-        self._tally.read[ACTIVITY_KIND] += 1
-        if "activity" not in self._resources:
-            self._tally.leave_out(ACTIVITY_KIND, LeftOutReason.NO_RESOURCE)
+        self._tally.read[activity.ELEMENT] += 1
+        if activity.RESOURCE not in self._resources:
+            self._tally.leave_out(activity.ELEMENT, LeftOutReason.NO_RESOURCE)
             return
         reason = self._activity.add_rings(attributes)
         if reason is not None:
-            self._tally.refuse(ACTIVITY_KIND, reason)
+            self._tally.refuse(activity.ELEMENT, reason)
 
     def _take_clinical(self, attributes: Attributes, _children: list[Child]) -> None:
         kind = self._tally.kind(attributes.get("type", "ClinicalRecord"))
@@ -290,7 +327,7 @@ class Collector:
     def _electrocardiogram_items(self) -> Iterator[ExportItem]:
         for content in self._attachments.electrocardiograms():
             self._tally.read[_ELECTROCARDIOGRAMS] += 1
-            if "electrocardiogram" not in self._resources:
+            if electrocardiograms.RESOURCE not in self._resources:
                 self._tally.leave_out(_ELECTROCARDIOGRAMS, LeftOutReason.NO_RESOURCE)
                 continue
             found = content if isinstance(content, RefusalReason) else read_electrocardiogram(content, self._limits)
@@ -298,6 +335,6 @@ class Collector:
                 self._tally.refuse(_ELECTROCARDIOGRAMS, found)
                 continue
             if not found.is_classified:
-                self._tally.leave_out("electrocardiograms.classification", LeftOutReason.UNKNOWN_TYPE)
+                self._tally.leave_out_unread("electrocardiograms.classification", LeftOutReason.UNKNOWN_TYPE)
             yield found.summary
             yield found.voltages

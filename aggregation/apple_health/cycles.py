@@ -21,6 +21,7 @@ from aggregation.apple_health.tally import ExportTally, LeftOutReason, RefusalRe
 from aggregation.records import DataSource, SummaryRecord
 from healthsvc.kernel.typing import JSONValue
 
+RESOURCE: Final = "menstrual_cycle"
 FLOW_TYPE: Final = PREFIX + "MenstrualFlow"
 TEMPERATURE_TYPE: Final = "HKQuantityTypeIdentifierBasalBodyTemperature"
 _CYCLE_START: Final = "HKMenstrualCycleStart"
@@ -148,20 +149,21 @@ class CycleBuffer:
             elif rule.list_name == "sexual_activity":
                 content = _flag(record.metadata(_PROTECTION))
             begins = _flag(record.metadata(_CYCLE_START)) if kind == FLOW_TYPE else None
-            return self._keep(record, _Entry(record.start.local_on(), kind, content, begins))
+            kept = self._keep(record, _Entry(record.start.local_on(), kind, content, begins))
+            return None if kept else RefusalReason.TOO_MANY
 
         return take
 
-    def add_temperature(self, record: Record, celsius: float) -> RefusalReason | None:
-        """Keep a basal body temperature."""
+    def add_temperature(self, record: Record, celsius: float) -> bool:
+        """Keep a basal body temperature; False where there is no room."""
         return self._keep(record, _Entry(record.start.local_on(), TEMPERATURE_TYPE, celsius))
 
-    def _keep(self, record: Record, entry: _Entry) -> RefusalReason | None:
+    def _keep(self, record: Record, entry: _Entry) -> bool:
         if self._count >= self._max_entries:
-            return RefusalReason.TOO_MANY
+            return False
         self._by_source[record.source].add(entry)
         self._count += 1
-        return None
+        return True
 
     def items(self) -> Iterator[SummaryRecord]:
         """Every cycle, by source and start. Empties the buffer."""
@@ -232,9 +234,9 @@ def _summary(source: DataSource, cycle: _Cycle) -> SummaryRecord:
         fields["cycle_end"] = cycle.end_on.isoformat()
     fields.update(cycle.lists)
     return SummaryRecord(
-        resource="menstrual_cycle",
+        resource=RESOURCE,
         source=source,
-        external_id=external_id("menstrual_cycle", source, cycle.start_on.isoformat()),
+        external_id=external_id(RESOURCE, source, cycle.start_on.isoformat()),
         calendar_date=cycle.start_on,
         starts_at=None,
         ends_at=None,

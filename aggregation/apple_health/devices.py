@@ -9,6 +9,8 @@ from aggregation.apple_health.sources import Device
 from aggregation.records import DataSource, SummaryRecord
 from healthsvc.kernel.typing import JSONValue
 
+RESOURCE = "device"
+
 
 class DeviceBuffer:
     """Holds devices, one for each source, until the export ends, no more than `max_devices`."""
@@ -32,9 +34,9 @@ class DeviceBuffer:
                 "device_version": device.version or None,
             }
             yield SummaryRecord(
-                resource="device",
+                resource=RESOURCE,
                 source=source,
-                external_id=external_id("device", source, device.id),
+                external_id=external_id(RESOURCE, source, device.id),
                 calendar_date=seen_on,
                 starts_at=None,
                 ends_at=None,

@@ -25,6 +25,7 @@ from aggregation.records import DataSource, SampleColumns, SeriesBatch, SummaryR
 from healthsvc.kernel.clock import utc_text
 from healthsvc.kernel.typing import JSONValue
 
+RESOURCE, VOLTAGE_RESOURCE = "electrocardiogram", "electrocardiogram_voltage"
 LEAD = "lead_1"
 _HARDWARE = re.compile(r"[A-Za-z]{3,20}\d{1,3},\d{1,3}", re.ASCII)
 _RATE = re.compile(r"(\d{2,5}(?:[.,]\d{1,6})?) ?[^\d\s]{1,20}")
@@ -162,13 +163,13 @@ def _recording(head: _Head, start: Instant, hertz: float, millivolts: NDArray[np
         "source_device_model": head.hardware,
     }
     summary = SummaryRecord(
-        resource="electrocardiogram",
+        resource=RESOURCE,
         source=source,
-        external_id=external_id("electrocardiogram", source, start.utc_us),
+        external_id=external_id(RESOURCE, source, start.utc_us),
         calendar_date=start.local_on(),
         starts_at=starts_at,
         ends_at=ends_at,
         timezone_offset_seconds=start.offset_seconds,
         fields={name: value for name, value in fields.items() if value is not None},
     )
-    return Electrocardiogram(summary, SeriesBatch("electrocardiogram_voltage", source, voltages), known is not None)
+    return Electrocardiogram(summary, SeriesBatch(VOLTAGE_RESOURCE, source, voltages), known is not None)

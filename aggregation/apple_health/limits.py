@@ -22,6 +22,7 @@ class ExportLimits:
     each. Ten years of nights have about 100,000 from one source.
     max_pairs, max_meals, max_cycle_entries, max_days, max_devices: what else is gathered until the end: blood
     pressures, meals, entries of cycles, days of activity and of body measurements, devices.
+    max_raw_bytes: the elements that days are made of, in their own form, of activity and of body each.
     max_kinds: distinct type names in the receipt.
     max_route_bytes, max_route_points: one GPX file, inflated; a day of one point a second has 86,400 and 20 MB.
     max_electrocardiogram_bytes, max_electrocardiogram_samples: one CSV file; Apple's have 30 seconds at 512 Hz.
@@ -45,6 +46,7 @@ class ExportLimits:
     max_cycle_entries: int = 100_000
     max_days: int = 50_000
     max_devices: int = 1_000
+    max_raw_bytes: int = 16 * MIB
     max_kinds: int = 1_000
     max_route_bytes: int = 64 * MIB
     max_route_points: int = 200_000

@@ -14,12 +14,13 @@ from aggregation.apple_health.elements import Attributes
 from aggregation.apple_health.identity import external_id
 from aggregation.apple_health.instants import Instant
 from aggregation.apple_health.nutrients import NUTRIENTS, PATHS, Nutrient
-from aggregation.apple_health.record import Record, Taker, quantity_of
+from aggregation.apple_health.record import Record, quantity_of
 from aggregation.apple_health.tally import RefusalReason
 from aggregation.records import DataSource, SummaryRecord
 from healthsvc.kernel.clock import utc_text
 from healthsvc.kernel.typing import JSONObject, JSONValue
 
+RESOURCE = "meal"
 FOOD_CORRELATION = "HKCorrelationTypeIdentifierFood"
 _FOOD_NAME = "HKFoodType"
 _UNNAMED = "Meal"
@@ -81,38 +82,32 @@ class MealBuffer:
         self._max_meals = max_meals
         self._meals: dict[tuple[DataSource, int], _Meal] = {}
 
-    def taker(self, nutrient: Nutrient) -> Taker:
-        """Takes records of one nutrient."""
+    def add(self, nutrient: Nutrient, record: Record, amount: float) -> bool:
+        """Keep an amount of one nutrient, in its own unit; False where there is no room."""
+        meal = self._meal(record)
+        if meal is None:
+            return False
+        meal.totals.add(nutrient.index, amount)
+        return True
 
-        def take(record: Record) -> RefusalReason | None:
-            amount = quantity_of(record.attributes, nutrient.accepted, 0.0, nutrient.highest)
-            if isinstance(amount, RefusalReason):
-                return amount
-            meal = self._meal(record)
-            if meal is None:
-                return RefusalReason.TOO_MANY
-            meal.totals.add(nutrient.index, amount)
-            return None
-
-        return take
-
-    def add_food(self, record: Record) -> RefusalReason | None:
-        """Keep a Food correlation; what can't be read of it is named where its records stand by themselves."""
+    def add_food(self, record: Record) -> bool:
+        """Keep a Food correlation, False where there is no room; what can't be read of it is named where its records
+        stand by themselves."""
         amounts = _Amounts()
         for name, child in record.children:
             if name == "Record":
                 _add_nested(amounts, child)
         if not amounts.indexes:
-            return None
+            return True
         meal = self._meal(record)
         if meal is None:
-            return RefusalReason.TOO_MANY
+            return False
         food = " ".join((record.metadata(_FOOD_NAME) or _UNNAMED).split())[:_NAME_MAXIMUM_CHARACTERS] or _UNNAMED
         if food in meal.foods:
             meal.foods[food].add_all(amounts)
         elif len(meal.foods) < _FOODS_MAXIMUM:
             meal.foods[food] = amounts
-        return None
+        return True
 
     def _meal(self, record: Record) -> _Meal | None:
         key = (record.source, record.start.utc_us)
@@ -131,7 +126,8 @@ class MealBuffer:
 def _add_nested(amounts: _Amounts, attributes: Attributes) -> None:
     nutrient = NUTRIENTS.get(attributes.get("type", ""))
     if nutrient is not None:
-        amount = quantity_of(attributes, nutrient.accepted, 0.0, nutrient.highest)
+        measure = nutrient.measure
+        amount = quantity_of(attributes, measure.accepted, measure.lowest, measure.highest)
         if not isinstance(amount, RefusalReason):
             amounts.add(nutrient.index, amount)
 
@@ -149,9 +145,9 @@ def _summary(source: DataSource, start_us: int, meal: _Meal) -> SummaryRecord:
         "data": foods,
     }
     return SummaryRecord(
-        resource="meal",
+        resource=RESOURCE,
         source=source,
-        external_id=external_id("meal", source, start_us),
+        external_id=external_id(RESOURCE, source, start_us),
         calendar_date=at.local_on(),
         starts_at=at.as_datetime(),
         ends_at=at.as_datetime(),

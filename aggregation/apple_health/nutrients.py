@@ -10,26 +10,24 @@ from types import MappingProxyType
 from typing import Final
 
 from aggregation.apple_health import unit_texts as texts
-from aggregation.apple_health.quantities import PREFIX
-from aggregation.apple_health.unit_texts import Accepted
+from aggregation.apple_health.quantities import PREFIX, Measure
 
 
 @dataclass(frozen=True, slots=True)
 class Nutrient:
-    """One dietary quantity: its place in a meal's arrays, its path in the meal, its units, its largest amount."""
+    """One dietary quantity: its place in a meal's arrays, its path in the meal, its units and largest amount."""
 
     index: int
     path: tuple[str, ...]
-    accepted: Accepted
-    highest: float
+    measure: Measure
 
 
-_GRAMS: Final = (texts.MASS_GRAMS, 10_000.0)
-_MILLIGRAMS: Final = (texts.MASS_MILLIGRAMS, 1_000_000.0)
-_MICROGRAMS: Final = (texts.MASS_MICROGRAMS, 100_000_000.0)
+_GRAMS: Final = Measure(texts.MASS_GRAMS, 0.0, 10_000.0)
+_MILLIGRAMS: Final = Measure(texts.MASS_MILLIGRAMS, 0.0, 1_000_000.0)
+_MICROGRAMS: Final = Measure(texts.MASS_MICROGRAMS, 0.0, 100_000_000.0)
 
-_ROWS: Final[tuple[tuple[str, tuple[str, ...], tuple[Accepted, float]], ...]] = (
-    ("EnergyConsumed", ("energy", "value"), (texts.ENERGY_KILOCALORIES, 50_000.0)),
+_ROWS: Final[tuple[tuple[str, tuple[str, ...], Measure], ...]] = (
+    ("EnergyConsumed", ("energy", "value"), Measure(texts.ENERGY_KILOCALORIES, 0.0, 50_000.0)),
     ("Carbohydrates", ("macros", "carbs"), _GRAMS),
     ("Protein", ("macros", "protein"), _GRAMS),
     ("Fiber", ("macros", "fibre"), _GRAMS),
@@ -68,6 +66,6 @@ _ROWS: Final[tuple[tuple[str, tuple[str, ...], tuple[Accepted, float]], ...]] = 
     ("Folate", ("micros", "vitamins", "folic_acid"), _MICROGRAMS),
 )
 NUTRIENTS: Final[Mapping[str, Nutrient]] = MappingProxyType(
-    {f"{PREFIX}Dietary{name}": Nutrient(index, path, *measure) for index, (name, path, measure) in enumerate(_ROWS)}
+    {f"{PREFIX}Dietary{name}": Nutrient(index, path, measure) for index, (name, path, measure) in enumerate(_ROWS)}
 )
 PATHS: Final = tuple(path for _, path, _ in _ROWS)

@@ -15,6 +15,7 @@ from aggregation.apple_health.tally import ExportTally, RefusalReason
 from aggregation.catalogue import SeriesSpec
 from aggregation.records import DataSource, SeriesBatch
 
+RESOURCE = "blood_pressure"
 CORRELATION = "HKCorrelationTypeIdentifierBloodPressure"
 SYSTOLIC = PREFIX + "BloodPressureSystolic"
 DIASTOLIC = PREFIX + "BloodPressureDiastolic"
@@ -36,21 +37,21 @@ class PressureBuffer:
         self._max_pairs = max_pairs
         self._pairs: dict[tuple[DataSource, int], _Pair] = {}
 
-    def add_systolic(self, record: Record, value: float) -> RefusalReason | None:
-        """Keep a systolic value; the first of a moment stays."""
+    def add_systolic(self, record: Record, value: float) -> bool:
+        """Keep a systolic value, the latest of a moment; False where there is no room."""
         pair = self._pair(record)
         if pair is None:
-            return RefusalReason.TOO_MANY
-        pair.systolic = value if pair.systolic is None else pair.systolic
-        return None
+            return False
+        pair.systolic = value
+        return True
 
-    def add_diastolic(self, record: Record, value: float) -> RefusalReason | None:
-        """Keep a diastolic value; the first of a moment stays."""
+    def add_diastolic(self, record: Record, value: float) -> bool:
+        """Keep a diastolic value, the latest of a moment; False where there is no room."""
         pair = self._pair(record)
         if pair is None:
-            return RefusalReason.TOO_MANY
-        pair.diastolic = value if pair.diastolic is None else pair.diastolic
-        return None
+            return False
+        pair.diastolic = value
+        return True
 
     def _pair(self, record: Record) -> _Pair | None:
         key = (record.source, record.start.utc_us)

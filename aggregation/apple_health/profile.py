@@ -9,13 +9,17 @@ from datetime import date
 from aggregation.apple_health.activity import ACTIVITY_SOURCE
 from aggregation.apple_health.elements import Attributes
 from aggregation.apple_health.instants import Instant, parse_day
+from aggregation.apple_health.raw import element_raw
 from aggregation.apple_health.record import Record
 from aggregation.apple_health.tally import ExportTally, LeftOutReason, RefusalReason
+from aggregation.catalogue import PROFILE
 from aggregation.records import SummaryRecord
 from healthsvc.kernel import clock
-from healthsvc.kernel.typing import JSONValue
+from healthsvc.kernel.typing import JSONObject, JSONValue
 
+RESOURCE = PROFILE.slug
 PREFIX = "HKCharacteristicTypeIdentifier"
+_HEIGHT_TYPE = "HKQuantityTypeIdentifierHeight"
 _SEXES = {"HKBiologicalSexFemale": "female", "HKBiologicalSexMale": "male", "HKBiologicalSexOther": "other"}
 _WHEELCHAIR = {"HKWheelchairUseYes": True, "Yes": True, "HKWheelchairUseNo": False, "No": False}
 _FIRST_BIRTH_ON = date(1880, 1, 1)
@@ -29,6 +33,9 @@ class ProfileBuffer:
         self._exported: Instant | None = None
         self._height: tuple[int, float] | None = None
         self._fields: dict[str, JSONValue] = {}
+        #: The characteristics that have a field, as the export has them, and the record of the height.
+        self._characteristics: dict[str, JSONValue] = {}
+        self._height_raw: JSONObject | None = None
 
     def set_exported(self, at: Instant | None) -> None:
         """Keep when the export was made: a profile has no day of its own."""
@@ -43,47 +50,57 @@ class ProfileBuffer:
             self._tally.read[kind] += 1
             characteristic = name.removeprefix(PREFIX)
             if characteristic == "DateOfBirth":
-                self._take_birth(kind, value)
+                problem = self._take_birth(value)
             elif characteristic == "BiologicalSex":
-                self._take(kind, "sex", _SEXES.get(value))
+                problem = self._take("sex", _SEXES.get(value))
             elif characteristic == "WheelchairUse":
-                # The API's field is true or not there.
-                if self._take(kind, "wheelchair_use", _WHEELCHAIR.get(value)) is False:
-                    del self._fields["wheelchair_use"]
+                problem = self._take("wheelchair_use", _WHEELCHAIR.get(value))
             else:
                 self._tally.leave_out(kind, LeftOutReason.NO_FIELD)
+                continue
+            if problem is None:
+                self._characteristics[name] = value
+            else:
+                self._tally.refuse(kind, problem)
 
-    def _take_birth(self, kind: str, value: str) -> None:
+    def _take_birth(self, value: str) -> RefusalReason | None:
         birth_on = parse_day(value)
         latest = self._exported.local_on() if self._exported else clock.now().date()
         if birth_on is None:
-            self._tally.refuse(kind, RefusalReason.BAD_DATE)
-        elif not _FIRST_BIRTH_ON <= birth_on <= latest:
-            self._tally.refuse(kind, RefusalReason.OUT_OF_RANGE)
-        else:
-            self._fields["birth_date"] = birth_on.isoformat()
+            return RefusalReason.BAD_DATE
+        if not _FIRST_BIRTH_ON <= birth_on <= latest:
+            return RefusalReason.OUT_OF_RANGE
+        self._fields["birth_date"] = birth_on.isoformat()
+        return None
 
-    def _take(self, kind: str, field_name: str, value: str | bool | None) -> str | bool | None:
+    def _take(self, field_name: str, value: str | bool | None) -> RefusalReason | None:
+        """Keep what is true; the API's wheelchair use is true or not there."""
         if value is None:
-            self._tally.refuse(kind, RefusalReason.BAD_VALUE)
-        else:
+            return RefusalReason.BAD_VALUE
+        if value:
             self._fields[field_name] = value
-        return value
+        else:
+            self._fields.pop(field_name, None)
+        return None
 
-    def add_height(self, record: Record, centimetres: float) -> RefusalReason | None:
+    def add_height(self, record: Record, centimetres: float) -> bool:
         """Keep the latest height."""
         if self._height is None or self._height[0] <= record.start.utc_us:
             self._height = (record.start.utc_us, centimetres)
-        return None
+            self._height_raw = element_raw(record.attributes, record.children)
+        return True
 
     def items(self) -> Iterator[SummaryRecord]:
         """The profile, where anything is known. Empties the buffer."""
         fields, self._fields = self._fields, {}
         if self._height is not None:
             fields["height"] = round(self._height[1])
+        raw: dict[str, JSONValue] = {"Me": self._characteristics} if self._characteristics else {}
+        if self._height_raw is not None:
+            raw[_HEIGHT_TYPE] = self._height_raw
         if fields:
             yield SummaryRecord(
-                resource="profile",
+                resource=RESOURCE,
                 source=ACTIVITY_SOURCE,
                 external_id="profile",
                 calendar_date=self._exported.local_on() if self._exported else clock.now().date(),
@@ -91,4 +108,5 @@ class ProfileBuffer:
                 ends_at=None,
                 timezone_offset_seconds=None,
                 fields=fields,
+                raw=raw or None,
             )

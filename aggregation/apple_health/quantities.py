@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from aggregation.apple_health import unit_texts as texts
 from aggregation.apple_health.unit_texts import Accepted, Convert, converter
+from aggregation.catalogue import HEARTRATE, PROFILE, SERIES_BY_SLUG, FieldSpec, SampleField, SeriesSpec
 
 PREFIX = "HKQuantityTypeIdentifier"
 
@@ -96,21 +97,27 @@ QUANTITIES: Mapping[str, QuantityRule] = MappingProxyType({PREFIX + name: rule f
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A quantity that goes into a summary and into no timeseries, or into both: its unit and plausible range."""
+    """A quantity that becomes no sample by itself: its unit and plausible range."""
 
     accepted: Accepted
     lowest: float
     highest: float
 
 
-#: Quantities that only summaries have a field for: the profile's height, the day's heart rates.
+def _measure(accepted: Accepted, spec: FieldSpec | SampleField | SeriesSpec) -> Measure:
+    return Measure(accepted, spec.lowest, spec.highest)
+
+
+_PROFILE = {field.name: field for field in PROFILE.fields}
+_PRESSURE = {field.name: field for field in SERIES_BY_SLUG["blood_pressure"].fields}
+#: What only summaries have a field for, the profile's height and the day's heart rates, and the halves of a pressure.
 SUMMARY_MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
-        PREFIX + "Height": Measure(texts.LENGTH_CENTIMETRES, 20.0, 300.0),
-        PREFIX + "RestingHeartRate": Measure(texts.RATE_PER_MINUTE, 1.0, 400.0),
-        PREFIX + "WalkingHeartRateAverage": Measure(texts.RATE_PER_MINUTE, 1.0, 400.0),
-        PREFIX + "BloodPressureSystolic": Measure(texts.PRESSURE_MMHG, 1.0, 400.0),
-        PREFIX + "BloodPressureDiastolic": Measure(texts.PRESSURE_MMHG, 1.0, 400.0),
+        PREFIX + "Height": _measure(texts.LENGTH_CENTIMETRES, _PROFILE["height"]),
+        PREFIX + "RestingHeartRate": _measure(texts.RATE_PER_MINUTE, HEARTRATE),
+        PREFIX + "WalkingHeartRateAverage": _measure(texts.RATE_PER_MINUTE, HEARTRATE),
+        PREFIX + "BloodPressureSystolic": _measure(texts.PRESSURE_MMHG, _PRESSURE["systolic"]),
+        PREFIX + "BloodPressureDiastolic": _measure(texts.PRESSURE_MMHG, _PRESSURE["diastolic"]),
     }
 )
 

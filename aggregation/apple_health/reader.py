@@ -5,25 +5,12 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from aggregation.apple_health.archive import DamagedStreamError, ExportStream, open_export
-from aggregation.apple_health.categories import CATEGORIES
-from aggregation.apple_health.collector import Collector, ExportItem
+from aggregation.apple_health.collector import READABLE, Collector, ExportItem
 from aggregation.apple_health.elements import ElementParser
 from aggregation.apple_health.limits import ExportLimits
-from aggregation.apple_health.quantities import QUANTITIES
 from aggregation.apple_health.tally import DOCUMENT_KIND, ExportTally, RefusalReason
 
 OnProgress: TypeAlias = Callable[[int, int], None]
-
-_OTHER_RESOURCES = (
-    "activity", "blood_pressure", "body", "device", "electrocardiogram", "electrocardiogram_voltage", "meal",
-    "menstrual_cycle", "profile", "sleep", "sleep_cycle", "workout_stream", "workouts",
-)  # fmt: skip
-#: Every resource this reader can yield.
-RESOURCES = frozenset(
-    {rule.resource for rule in QUANTITIES.values()}
-    | {rule.resource for rule in CATEGORIES.values()}
-    | set(_OTHER_RESOURCES)
-)
 
 _DEFAULT_LIMITS = ExportLimits()
 
@@ -34,7 +21,7 @@ def read_export(
     tally: ExportTally,
     on_progress: OnProgress | None = None,
     limits: ExportLimits = _DEFAULT_LIMITS,
-    resources: Collection[str] = RESOURCES,
+    resources: Collection[str] = READABLE,
 ) -> Iterator[ExportItem]:
     """Yield what an export.zip or export.xml holds, as it is read; what is gathered over the whole file comes last.
 

@@ -13,18 +13,21 @@ and before), so it may exceed light + rem + deep.
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from datetime import timedelta, timezone
 from enum import IntEnum
 
 import numpy as np
 
 from aggregation.apple_health.identity import external_id
-from aggregation.apple_health.instants import MICROSECONDS, Instant
+from aggregation.apple_health.instants import MICROSECONDS, Instant, datetime_from_us
 from aggregation.apple_health.record import Record
 from aggregation.apple_health.tally import RefusalReason
+from aggregation.catalogue import SLEEP, SLEEP_CYCLE
 from aggregation.records import DataSource, SummaryRecord
 from healthsvc.kernel.clock import utc_text
-from healthsvc.kernel.typing import JSONValue
+from healthsvc.kernel.typing import JSONObject, JSONValue
 
+RESOURCE, STAGES_RESOURCE = SLEEP.slug, SLEEP_CYCLE.slug
 SLEEP_TYPE = "HKCategoryTypeIdentifierSleepAnalysis"
 
 #: An hour awake without a record ends a night; shorter ones (a walk to the kitchen) do not.
@@ -64,6 +67,12 @@ STAGES = {
 }
 
 
+#: Each word's place among all of them is what an interval keeps of it.
+_WORDS = tuple(STAGES)
+_PLACES = {word: place for place, word in enumerate(_WORDS)}
+#: A session of more records has no form of its own.
+_RAW_RECORDS_MAXIMUM = 200
+
 #: The API's numbers of stages; time in bed counts as awake, as in the night's sums.
 _STAGE_NUMBERS = {
     Stage.DEEP: 1,
@@ -79,8 +88,13 @@ _STAGE_NUMBERS = {
 class _Interval:
     start_us: int
     end_us: int
-    stage: Stage
+    word: str
     offset_seconds: int
+
+    @property
+    def stage(self) -> Stage:
+        """What the word says."""
+        return STAGES[self.word]
 
 
 @dataclass(slots=True)
@@ -89,14 +103,14 @@ class _Columns:
 
     start_us: "array[int]" = field(default_factory=lambda: array("q"))
     end_us: "array[int]" = field(default_factory=lambda: array("q"))
-    stage: "array[int]" = field(default_factory=lambda: array("b"))
+    place: "array[int]" = field(default_factory=lambda: array("b"))
     offset_seconds: "array[int]" = field(default_factory=lambda: array("i"))
 
     def in_order(self) -> Iterator[_Interval]:
-        order = np.lexsort((self.stage, self.end_us, self.start_us))
+        order = np.lexsort((self.place, self.end_us, self.start_us))
         for index in map(int, order):
             yield _Interval(
-                self.start_us[index], self.end_us[index], Stage(self.stage[index]), self.offset_seconds[index]
+                self.start_us[index], self.end_us[index], _WORDS[self.place[index]], self.offset_seconds[index]
             )
 
 
@@ -110,7 +124,7 @@ class SleepBuffer:
         self._max_sources = max_sources
         self.unstaged_intervals = 0
 
-    def add(self, source: DataSource, start: Instant, end: Instant, stage: Stage) -> bool:
+    def add(self, source: DataSource, start: Instant, end: Instant, word: str) -> bool:
         """Keep one interval, False where the buffer is full. Its offset is that of its end, for a night belongs to
         the day of waking."""
         columns = self._by_source.get(source)
@@ -120,7 +134,7 @@ class SleepBuffer:
             columns = self._by_source[source] = _Columns()
         columns.start_us.append(start.utc_us)
         columns.end_us.append(end.utc_us)
-        columns.stage.append(stage)
+        columns.place.append(_PLACES[word])
         columns.offset_seconds.append(end.offset_seconds)
         self._count += 1
         return True
@@ -131,10 +145,10 @@ class SleepBuffer:
             return RefusalReason.END_BEFORE_START
         if record.end.utc_us - record.start.utc_us > MAX_INTERVAL_SECONDS * MICROSECONDS:
             return RefusalReason.OUT_OF_RANGE
-        stage = STAGES.get(record.attributes.get("value", ""))
-        if stage is None:
+        word = record.attributes.get("value", "")
+        if word not in STAGES:
             return RefusalReason.BAD_VALUE
-        return None if self.add(record.source, record.start, record.end, stage) else RefusalReason.TOO_MANY
+        return None if self.add(record.source, record.start, record.end, word) else RefusalReason.TOO_MANY
 
     def sessions(self, *, stages: bool) -> Iterator[SummaryRecord]:
         """Every session with sleep in it, by source and start, with its stages where they are wanted; counts in
@@ -215,7 +229,8 @@ def _stages(night: SummaryRecord, segments: list[tuple[int, int, Stage]]) -> Sum
     ends = [(end_us - bedtime_us) // MICROSECONDS for _, end_us, _ in segments]
     return replace(
         night,
-        resource="sleep_cycle",
+        resource=STAGES_RESOURCE,
+        raw=None,
         fields={
             "sleep_external_id": night.external_id,
             "session_start": night.fields["bedtime_start"],
@@ -225,6 +240,26 @@ def _stages(night: SummaryRecord, segments: list[tuple[int, int, Stage]]) -> Sum
             "stage_type": [_STAGE_NUMBERS[stage] for _, _, stage in segments],
         },
     )
+
+
+def _raw(session: list[_Interval]) -> JSONObject | None:
+    """The session's records as far as they are kept: an export has no form of a night."""
+    if len(session) > _RAW_RECORDS_MAXIMUM:
+        return None
+    records: list[JSONValue] = [
+        {
+            "startDate": _local_text(interval.start_us, interval.offset_seconds),
+            "endDate": _local_text(interval.end_us, interval.offset_seconds),
+            "value": interval.word,
+        }
+        for interval in session
+    ]
+    return {"type": SLEEP_TYPE, "Record": records}
+
+
+def _local_text(at_us: int, offset_seconds: int) -> str:
+    zone = timezone(timedelta(seconds=offset_seconds))
+    return datetime_from_us(at_us).astimezone(zone).isoformat()
 
 
 def _summary(source: DataSource, session: list[_Interval], segments: list[tuple[int, int, Stage]]) -> SummaryRecord:
@@ -238,13 +273,14 @@ def _summary(source: DataSource, session: list[_Interval], segments: list[tuple[
     total_seconds = sum(seconds[stage] for stage in ASLEEP)
     duration_seconds = (end.utc_us - start.utc_us) // MICROSECONDS
     return SummaryRecord(
-        resource="sleep",
+        resource=RESOURCE,
         source=source,
-        external_id=external_id("sleep", source, start.utc_us),
+        external_id=external_id(RESOURCE, source, start.utc_us),
         calendar_date=end.local_on(),
         starts_at=start.as_datetime(),
         ends_at=end.as_datetime(),
         timezone_offset_seconds=end.offset_seconds,
+        raw=_raw(session),
         fields={
             "bedtime_start": utc_text(start.as_datetime()),
             "bedtime_stop": utc_text(end.as_datetime()),

@@ -1,6 +1,6 @@
 """What takes a record of a kind in: quantities and categories as samples, quantities that only summaries hold."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from aggregation.apple_health.categories import CategoryRule
@@ -11,8 +11,12 @@ from aggregation.apple_health.series import NO_FIELDS, SeriesBuffer
 from aggregation.apple_health.tally import RefusalReason
 from aggregation.catalogue import SeriesSpec
 
-#: What else is done with a record's value: a body weight is a sample, and part of its day's summary.
-Follow: TypeAlias = Callable[[Record, float], RefusalReason | None]
+#: Keeps a record's value for a summary; False where there is no room for it.
+Keep: TypeAlias = Callable[[Record, float], bool]
+#: What is done with the value of a record that is a sample already: a body weight is part of its day's summary, too.
+Beside: TypeAlias = Callable[[Record, float], None]
+#: The type and the fields of a sample.
+_Described: TypeAlias = tuple[str | None, Mapping[str, str | float | None]]
 
 #: HKBodyTemperatureSensorLocation from 1 on; 0 is "other".
 _LOCATIONS = (
@@ -29,59 +33,53 @@ _DELIVERY_MODES = {
 }
 
 
-def quantity_taker(rule: QuantityRule, spec: SeriesSpec, series: SeriesBuffer, follow: Follow | None) -> Taker:
-    """Takes records of a quantity as samples of `spec`, in its plausible range."""
-    lowest, highest, label = spec.lowest, spec.highest, rule.label
+def quantity_taker(rule: QuantityRule, spec: SeriesSpec, series: SeriesBuffer, beside: Beside | None) -> Taker:
+    """Takes records of a quantity as samples of `spec`, in its plausible range; `beside` has no say in that."""
+    lowest, highest, describe = spec.lowest, spec.highest, _describer(rule, spec)
 
     def take(record: Record) -> RefusalReason | None:
         value = quantity_of(record.attributes, rule.accepted, lowest, highest)
         if isinstance(value, RefusalReason):
             return value
-        series.add(spec, record.source, record.start, record.end, value, label)
-        return follow(record, value) if follow is not None else None
-
-    def take_temperature(record: Record) -> RefusalReason | None:
-        value = quantity_of(record.attributes, rule.accepted, lowest, highest)
-        if isinstance(value, RefusalReason):
-            return value
-        location = rule.sensor_location or _location(record)
-        fields = {"sensor_location": location} if location else NO_FIELDS
+        label, fields = describe(record)
         series.add(spec, record.source, record.start, record.end, value, label, fields)
+        if beside is not None:
+            beside(record, value)
         return None
-
-    def take_insulin(record: Record) -> RefusalReason | None:
-        value = quantity_of(record.attributes, rule.accepted, lowest, highest)
-        if isinstance(value, RefusalReason):
-            return value
-        mode = _DELIVERY_MODES.get(record.metadata("HKInsulinDeliveryReason") or "")
-        # HealthKit does not name the insulin. A pump holds rapid-acting insulin only; by hand a basal dose is a
-        # long-acting one.
-        is_long = mode == "basal" and record.source.type != "insulin_pump"
-        kind = "long_acting" if is_long else "rapid_acting"
-        fields = {"delivery_mode": mode} if mode else NO_FIELDS
-        series.add(spec, record.source, record.start, record.end, value, kind, fields)
-        return None
-
-    if spec.slug == _INSULIN:
-        return take_insulin
-    return take_temperature if any(one.name == "sensor_location" for one in spec.fields) else take
-
-
-def measure_taker(measure: Measure, follow: Follow) -> Taker:
-    """Takes records of a quantity that is no timeseries."""
-
-    def take(record: Record) -> RefusalReason | None:
-        value = quantity_of(record.attributes, measure.accepted, measure.lowest, measure.highest)
-        return value if isinstance(value, RefusalReason) else follow(record, value)
 
     return take
 
 
-def both(first: Taker, second: Taker) -> Taker:
-    """Takes a record twice, as a nutrient is a sample and part of a meal; the first one's refusal counts."""
+def _describer(rule: QuantityRule, spec: SeriesSpec) -> Callable[[Record], _Described]:
+    """What gives a record's sample its type and its fields."""
+    plain = (rule.label, NO_FIELDS)
+
+    def as_temperature(record: Record) -> _Described:
+        location = rule.sensor_location or _location(record)
+        return (rule.label, {"sensor_location": location}) if location else plain
+
+    if spec.slug == _INSULIN:
+        return _as_insulin
+    has_location = any(field.name == "sensor_location" for field in spec.fields)
+    return as_temperature if has_location else lambda _record: plain
+
+
+def _as_insulin(record: Record) -> _Described:
+    mode = _DELIVERY_MODES.get(record.metadata("HKInsulinDeliveryReason") or "")
+    # HealthKit does not name the insulin. A pump holds rapid-acting insulin only; by hand a basal dose is a long-acting
+    # one.
+    is_long = mode == "basal" and record.source.type != "insulin_pump"
+    return "long_acting" if is_long else "rapid_acting", {"delivery_mode": mode} if mode else NO_FIELDS
+
+
+def measure_taker(measure: Measure, keep: Keep) -> Taker:
+    """Takes records of a quantity that is no timeseries."""
 
     def take(record: Record) -> RefusalReason | None:
-        return first(record) or second(record)
+        value = quantity_of(record.attributes, measure.accepted, measure.lowest, measure.highest)
+        if isinstance(value, RefusalReason):
+            return value
+        return None if keep(record, value) else RefusalReason.TOO_MANY
 
     return take
 

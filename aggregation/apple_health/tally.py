@@ -1,4 +1,8 @@
-"""The count of what an import read, refused and left out, from which its receipt is written."""
+"""The count of what an import read, refused and left out, from which its receipt is written.
+
+What is read under a name is handed on, refused or left out under that name, and only one of these. A part of a record
+that can't be used where its whole is handed on is read and left out, or read and refused, under a name of its own.
+"""
 
 import re
 from collections import Counter
@@ -41,6 +45,7 @@ class LeftOutReason(StrEnum):
     EXCLUDED_CLINICAL = "excluded_clinical"
     FILE_MISSING = "file_missing"
     NOT_REFERENCED = "not_referenced"
+    TOO_MANY = "too_many"
 
 
 @dataclass(slots=True)

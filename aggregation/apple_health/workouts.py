@@ -18,6 +18,7 @@ from aggregation.apple_health.elements import Attributes, Child
 from aggregation.apple_health.identity import external_id
 from aggregation.apple_health.instants import MICROSECONDS, parse_instant
 from aggregation.apple_health.quantities import parse_number
+from aggregation.apple_health.raw import element_raw
 from aggregation.apple_health.record import METADATA, Record
 from aggregation.apple_health.routes import Route
 from aggregation.apple_health.tally import RefusalReason
@@ -31,10 +32,13 @@ from aggregation.apple_health.unit_texts import (
     SPEED_METRES_PER_SECOND,
     Accepted,
 )
+from aggregation.catalogue import WORKOUT_STREAM, WORKOUTS
 from aggregation.records import StreamRecord, SummaryRecord
 from healthsvc.kernel.clock import utc_text
 from healthsvc.kernel.typing import JSONValue
 
+RESOURCE, STREAM_RESOURCE = WORKOUTS.slug, WORKOUT_STREAM.slug
+ELEMENT = "Workout"
 STATISTICS_KIND = "WorkoutStatistics"
 
 #: Longer than a workout can be: a timer never stopped.
@@ -49,19 +53,7 @@ _MAX_TITLE_CHARACTERS = 200
 
 #: Fields the API gives as integers: bpm, count, seconds.
 _WHOLE_NUMBERS = frozenset({"average_hr", "max_hr", "steps", "moving_time"})
-_MAXIMUMS: Mapping[str, float] = {
-    "distance": 10_000_000.0,
-    "calories": 100_000.0,
-    "steps": 1_000_000.0,
-    "average_hr": 400.0,
-    "max_hr": 400.0,
-    "average_speed": 1_000.0,
-    "max_speed": 1_000.0,
-    "average_watts": 5_000.0,
-    "max_watts": 10_000.0,
-    "total_elevation_gain": 100_000.0,
-    "moving_time": float(MAX_WORKOUT_SECONDS),
-}
+_HIGHEST: Mapping[str, float] = {field.name: field.highest for field in WORKOUTS.fields}
 #: Statistics: which of their numbers goes to which field, by quantity.
 _SPEEDS = (("average", "average_speed"), ("maximum", "max_speed"))
 _POWERS = (("average", "average_watts"), ("maximum", "max_watts"))
@@ -109,7 +101,7 @@ def workout_summary(record: Record, problems: list[RefusalReason]) -> SummaryRec
             _add(totals, reading, problems)
     if "moving_time" not in totals:
         totals["moving_time"] = _unpaused_seconds(record)
-    identity = external_id("workouts", record.source, record.start.utc_us, record.end.utc_us, activity_type)
+    identity = external_id(RESOURCE, record.source, record.start.utc_us, record.end.utc_us, activity_type)
     fields: dict[str, JSONValue] = {
         "time_start": utc_text(record.start.as_datetime()),
         "time_end": utc_text(record.end.as_datetime()),
@@ -123,7 +115,7 @@ def workout_summary(record: Record, problems: list[RefusalReason]) -> SummaryRec
     for name, value in totals.items():
         fields[name] = round(value) if name in _WHOLE_NUMBERS else value
     return SummaryRecord(
-        resource="workouts",
+        resource=RESOURCE,
         source=record.source,
         external_id=identity,
         calendar_date=record.start.local_on(),
@@ -131,6 +123,7 @@ def workout_summary(record: Record, problems: list[RefusalReason]) -> SummaryRec
         ends_at=record.end.as_datetime(),
         timezone_offset_seconds=record.start.offset_seconds,
         fields=fields,
+        raw=element_raw(record.attributes, record.children),
     )
 
 
@@ -156,7 +149,7 @@ def route_stream(workout: SummaryRecord, route: Route) -> StreamRecord:
         "velocity_smooth": route.speed_m_per_s,
     }
     measured = {name: column for name, column in channels.items() if not np.isnan(column).all()}
-    return StreamRecord("workout_stream", workout.source, workout.external_id, route.time_us, measured)
+    return StreamRecord(STREAM_RESOURCE, workout.source, workout.external_id, route.time_us, measured)
 
 
 def _polyline(route: Route, points: int) -> str:
@@ -220,7 +213,7 @@ def _add(totals: Totals, reading: _Reading, problems: list[RefusalReason]) -> No
         problems.append(RefusalReason.BAD_VALUE)
         return
     value = convert(number)
-    if not 0.0 <= value <= _MAXIMUMS[reading.field_name]:
+    if not 0.0 <= value <= _HIGHEST[reading.field_name]:
         problems.append(RefusalReason.OUT_OF_RANGE)
         return
     # Only distances come in several kinds; of other totals the first stays (a statistic before the metadata's word).

@@ -30,6 +30,8 @@ BREATHS_PER_MINUTE: Final = _table(
 )
 PERCENT: Final = _table(same=(np.copy, ("percent",)), fraction=(units.percent_from_fraction, ("fraction",)))
 MILLISECONDS: Final = _table(same=(np.copy, ("ms",)), second=(units.milliseconds_from_seconds, ("s",)))
+#: What samples of this type are shown with may be sent back.
+STANDARD_DEVIATION: Final[Mapping[str, Accepted]] = MappingProxyType({"sdnn": _table(same=(np.copy, ("sdnn",)))})
 CELSIUS: Final = _table(
     same=(np.copy, ("degC", "Cel", "C")),
     fahrenheit=(units.celsius_from_fahrenheit, ("°F", "degF", "[degF]", "F")),

@@ -79,16 +79,18 @@ class SampleField:
 class SeriesSpec:
     """A timeseries resource, equal only to itself.
 
-    slug: its name in events and in the store. path: its name in addresses. model: its name in OpenAPI.
-    unit: the one that is stored and answered, as the API writes it. accepted: other units to their exact conversion;
-    a sample's unit is that of its value, or of its fields where they are the measurement (blood pressure).
-    accepted_by_type: units that can be converted only where the sample's `type` says of what they are (mg/dL of
-    cholesterol), type to unit to conversion. lowest, highest: the plausible range in `unit`, inclusive; what lies
-    outside is refused. definition: where the resource is defined. types: closes the samples' `type`; empty where any
-    short label is taken. sub_paths: types that have an address of their own below the resource's, for older clients:
-    `…/cholesterol/ldl` are the samples of type `ldl`. fields: what samples have beside the usual. bucket_seconds: the
-    width of its blocks, narrower for dense and wider for sparse resources. is_older: served for older clients only,
-    made of another resource and never stored, so without events and query columns (the hypnogram, of sleep cycles).
+    slug: its name in events and in the store. path: its name in addresses. model: its name in OpenAPI. unit: the one
+    that is stored and answered, as the API writes it. accepted: other units to their exact conversion; a sample's unit
+    is that of its value, or of its fields where they are the measurement (blood pressure). accepted_by_type: units that
+    can be converted only where the sample's `type` says of what they are (mg/dL of cholesterol), type to unit to
+    conversion. units_by_type: what samples of a type show in place of `unit`, where that names a way to measure (rmssd)
+    and theirs is another one (sdnn); the numbers are in the same unit. lowest, highest: the plausible range in `unit`,
+    inclusive; what lies outside is refused. definition: where the resource is defined. types: closes the samples'
+    `type`; empty where any short label is taken. sub_paths: types that have an address of their own below the
+    resource's, for older clients: `…/cholesterol/ldl` are the samples of type `ldl`. fields: what samples have beside
+    the usual. bucket_seconds: the width of its blocks, narrower for dense and wider for sparse resources. is_older:
+    served for older clients only, made of another resource and never stored, so without events and query columns (the
+    hypnogram, of sleep cycles).
     """
 
     slug: str
@@ -103,6 +105,7 @@ class SeriesSpec:
     definition: str
     accepted: Mapping[str, Conversion] = field(default_factory=dict)
     accepted_by_type: Mapping[str, Mapping[str, Conversion]] = field(default_factory=dict)
+    units_by_type: Mapping[str, str] = field(default_factory=dict)
     bucket_seconds: int = BUCKET_SECONDS
     types: tuple[str, ...] = ()
     type_required: bool = False
@@ -119,6 +122,10 @@ class SeriesSpec:
     def has_value(self) -> bool:
         """Whether a sample has a number under `value`."""
         return self.kind not in VALUELESS_KINDS
+
+    def unit_of(self, type_: str | None) -> str:
+        """The unit that samples of a type show."""
+        return self.unit if type_ is None else self.units_by_type.get(type_, self.unit)
 
 
 class FieldKind(StrEnum):

@@ -14,7 +14,10 @@ from aggregation.codec.form import (
     FIRST,
     HEADER,
     INTEGERS,
+    NAMES,
+    NAMES_FIRST_VERSION,
     RAW_FLOATS,
+    TEXT,
     BlockColumns,
     BlockDamagedError,
     BlockHeader,
@@ -92,7 +95,7 @@ def _fill(sheet: Sheet, blocks: Sequence[tuple[slice, bytes, BlockHeader]]) -> N
         try:
             end = _usual(body, begin, sheet, rows) if header.columns == _USUAL_COLUMNS else None
             if end is None:
-                end = _Body(body, begin, sheet, rows).decode(header.columns)
+                end = _Body(body, begin, sheet, rows, header.version).decode(header.columns)
         except (ValueError, LookupError, struct.error) as error:
             raise BlockDamagedError("A block's columns do not add up.") from error
         if end != begin + header.body_bytes:
@@ -172,12 +175,13 @@ def _usual(body: bytes, at: int, sheet: Sheet, rows: slice) -> int | None:
 class _Body:
     """Walks over the inflated body of one block and fills its rows of a sheet."""
 
-    def __init__(self, body: bytes, begin: int, sheet: Sheet, rows: slice) -> None:
+    def __init__(self, body: bytes, begin: int, sheet: Sheet, rows: slice, version: int) -> None:
         self._body = body
         self._at = begin
         self._sheet = sheet
         self._rows = rows
         self._samples: int = rows.stop - rows.start
+        self._names = NAMES_FIRST_VERSION if version == 1 else NAMES
 
     def decode(self, count: int) -> int:
         """Fill every column of the block; where the body ends."""
@@ -278,13 +282,13 @@ class _Body:
             out /= 10.0**decimals
 
     def _text(self) -> str:
-        (length,) = struct.unpack_from("<H", self._body, self._at)
-        self._at += 2 + length
+        (length,) = TEXT.unpack_from(self._body, self._at)
+        self._at += TEXT.size + length
         return self._body[self._at - length : self._at].decode()
 
     def _labels(self) -> LabelColumn:
-        (count,) = struct.unpack_from("<H", self._body, self._at)
-        self._at += 2
+        (count,) = self._names.unpack_from(self._body, self._at)
+        self._at += self._names.size
         names = tuple(self._text() for _ in range(count))
         codes = np.empty(self._samples, np.int64)
         self._ints_into(codes)

@@ -1,7 +1,6 @@
 """Encoding: samples to the bytes of a block."""
 
 import math
-import struct
 import zlib
 from typing import Final
 
@@ -12,7 +11,9 @@ from aggregation.codec.form import (
     FIRST,
     HEADER,
     INTEGERS,
+    NAMES,
     RAW_FLOATS,
+    TEXT,
     VERSION,
     BlockColumns,
     Column,
@@ -141,9 +142,9 @@ def _decimals_of_one(value: float) -> int | None:
 
 def _labels_packed(labels: LabelColumn) -> bytes:
     names = b"".join(_text_packed(name) for name in labels.names)
-    return struct.pack("<H", len(labels.names)) + names + _ints_packed(labels.codes.astype(np.int64))
+    return NAMES.pack(len(labels.names)) + names + _ints_packed(labels.codes.astype(np.int64))
 
 
 def _text_packed(text: str) -> bytes:
     raw = text.encode()
-    return struct.pack("<H", len(raw)) + raw
+    return TEXT.pack(len(raw)) + raw

@@ -7,7 +7,8 @@ and what the id's kind needs. A column that is not there is None. Extra columns 
 Integers: `base + unit * code`, codes of 0 (all equal), 1, 2, 4 or 8 bytes. Times in one of two forms, whichever is
 narrower: the first, then the distances between neighbours as integers; or the first and a step, then how far each is
 from where even steps would put it. Both in whole seconds or milliseconds where they are. Floats: value x 10^k as
-integers where that is exact to the bit (so never with -0.0), else as they are. Texts: a dictionary and codes.
+integers where that is exact to the bit (so never with -0.0), else as they are. Texts: a dictionary,
+its length in 32 bits (16 in version 1), each text of at most 65,535 bytes; and codes.
 """
 
 import struct
@@ -30,6 +31,10 @@ INTEGERS: Final = struct.Struct("<BqQ")
 FIRST: Final = struct.Struct("<q")
 DTYPES: Final = {width: np.dtype(f"<u{width}") for width in (1, 2, 4, 8)}
 RAW_FLOATS: Final = 255
+#: How many texts a dictionary has, and how many bytes a text.
+NAMES: Final = struct.Struct("<I")
+NAMES_FIRST_VERSION: Final = struct.Struct("<H")
+TEXT: Final = struct.Struct("<H")
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]

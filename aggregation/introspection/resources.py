@@ -3,16 +3,28 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
+from typing import TypeAlias
 from uuid import UUID
 
-from django.db.models import Count, Max, Min
+from django.db.models import Count, Max, Min, Sum
 
 from aggregation import registry
-from aggregation.introspection.extents import Extent, Key, sample_extents
-from aggregation.models import Summary
+from aggregation.models import Series, Summary
 from aggregation.registry import PullAttempt
 from aggregation.store.days import instant_of_us, us_of_instant
 from healthsvc.kernel.principal import TeamContext
+
+#: User, provider, resource.
+Key: TypeAlias = tuple[UUID, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The first and the last start of samples or summaries, microseconds since 1970, and how many there are."""
+
+    oldest_us: int
+    newest_us: int
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +47,7 @@ class UserResources:
 
 def resources_of(team: TeamContext, user_ids: Sequence[UUID], provider: str = "") -> list[UserResources]:
     """Of each user who has data, in the order given. Costs the same statements whatever their number."""
-    extents = {**sample_extents(team, user_ids, provider), **_summary_extents(team, user_ids, provider)}
+    extents = {**_sample_extents(team, user_ids, provider), **_summary_extents(team, user_ids, provider)}
     with_data = [user_id for user_id in user_ids if user_id in {key[0] for key in extents}]
     attempts = registry.last_attempts(team, with_data)
     found = {user_id: UserResources(user_id, {}) for user_id in with_data}
@@ -51,6 +63,20 @@ def _statistics(extent: Extent | None, attempt: PullAttempt | None) -> ResourceS
     if extent is None:
         return ResourceStatistics(None, None, 0, attempt)
     return ResourceStatistics(instant_of_us(extent.oldest_us), instant_of_us(extent.newest_us), extent.count, attempt)
+
+
+def _sample_extents(team: TeamContext, user_ids: Sequence[UUID], provider: str) -> dict[Key, Extent]:
+    """From what series say of themselves: no block is read."""
+    rows = Series.objects.for_team(team).filter(user_id__in=user_ids, samples__gt=0)
+    if provider:
+        rows = rows.filter(provider=provider)
+    grouped = rows.order_by().values_list("user_id", "provider", "resource")
+    return {
+        (user_id, slug, resource): Extent(oldest_us, newest_us, count)
+        for user_id, slug, resource, oldest_us, newest_us, count in grouped.annotate(
+            Min("oldest_us"), Max("newest_us"), Sum("samples")
+        )
+    }
 
 
 def _summary_extents(team: TeamContext, user_ids: Sequence[UUID], provider: str) -> dict[Key, Extent]:

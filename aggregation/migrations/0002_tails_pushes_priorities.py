@@ -4,8 +4,11 @@ import uuid
 
 import django.db.models.deletion
 from django.db import migrations, models
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.state import StateApps
 
 import healthsvc.kernel.ids
+from aggregation.codec import block_decode
 from healthsvc.kernel.row_security import team_row_security
 from healthsvc.kernel.scope import SystemScope
 
@@ -13,6 +16,55 @@ _TAIL_STORAGE = """
 ALTER TABLE aggregation_tail ALTER COLUMN data SET STORAGE EXTERNAL;
 ALTER TABLE aggregation_tail SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 200);
 """
+
+_SERIES_AT_ONCE = 500
+
+_SERIES_EDGES = """
+SELECT series.user_id, series.series_id, total.samples, first.data, last.data
+FROM (
+    SELECT user_id, series_id FROM aggregation_series
+    WHERE oldest_us IS NULL AND (user_id, series_id) > (%s, %s)
+    ORDER BY user_id, series_id
+    LIMIT %s
+) AS series
+CROSS JOIN LATERAL (
+    SELECT sum(n) AS samples FROM aggregation_block AS block
+    WHERE block.user_id = series.user_id AND block.series_id = series.series_id
+) AS total
+CROSS JOIN LATERAL (
+    SELECT data FROM aggregation_block AS block
+    WHERE block.user_id = series.user_id AND block.series_id = series.series_id
+    ORDER BY bucket LIMIT 1
+) AS first
+CROSS JOIN LATERAL (
+    SELECT data FROM aggregation_block AS block
+    WHERE block.user_id = series.user_id AND block.series_id = series.series_id
+    ORDER BY bucket DESC LIMIT 1
+) AS last
+ORDER BY series.user_id, series.series_id
+"""
+
+_SERIES_TOTALS = """
+UPDATE aggregation_series SET samples = %s, oldest_us = %s, newest_us = %s WHERE user_id = %s AND series_id = %s
+"""
+
+
+def series_totals(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    """Count what series hold that were written before they counted it themselves; there are no tails yet."""
+    with schema_editor.connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('healthsvc.system', %s, true)", [str(SystemScope.PURGE)])
+        after: tuple[uuid.UUID, int] = (uuid.UUID(int=0), -1)
+        while True:
+            cursor.execute(_SERIES_EDGES, [*after, _SERIES_AT_ONCE])
+            rows = cursor.fetchall()
+            for user_id, series_id, samples, first, last in rows:
+                oldest_us = int(block_decode(bytes(first)).start_us.min())
+                newest_us = int(block_decode(bytes(last)).start_us.max())
+                cursor.execute(_SERIES_TOTALS, [samples, oldest_us, newest_us, user_id, series_id])
+            if not rows:
+                break
+            after = rows[-1][:2]
+        cursor.execute("SELECT set_config('healthsvc.system', '', true)")
 
 
 class Migration(migrations.Migration):
@@ -126,6 +178,22 @@ class Migration(migrations.Migration):
             name="live_rows",
             field=models.IntegerField(null=True),
         ),
+        migrations.AddField(
+            model_name="series",
+            name="samples",
+            field=models.BigIntegerField(db_default=0),
+        ),
+        migrations.AddField(
+            model_name="series",
+            name="oldest_us",
+            field=models.BigIntegerField(null=True),
+        ),
+        migrations.AddField(
+            model_name="series",
+            name="newest_us",
+            field=models.BigIntegerField(null=True),
+        ),
+        migrations.RunPython(series_totals, migrations.RunPython.noop),
         migrations.RemoveConstraint(
             model_name="series",
             name="aggregation_series_once",
@@ -208,6 +276,12 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(("data_type__in", ["workouts", "activity", "sleep", "body", "timeseries"])),
                 name="aggregation_source_priority_data_type_known",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="sourcepriority",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("priority__range", (0, 1_000_000))), name="aggregation_source_priority_in_range"
             ),
         ),
         migrations.AddConstraint(

@@ -15,11 +15,9 @@ from aggregation.query.reader import (
 )
 from aggregation.query.render import render_json, render_parquet_archive
 from aggregation.query.run import Table, query_run
-from aggregation.query.schema import ColumnType, DeclaredSchema, Schema, SeriesKind, SeriesSchema, TableSchema
-from aggregation.query.tables import DEFAULT_SCHEMA
+from aggregation.query.schema import ColumnType, DeclaredSchema, Schema, SeriesSchema, TableSchema
 
 __all__ = [
-    "DEFAULT_SCHEMA",
     "SOURCE_TYPE_ORDER",
     "Budget",
     "ColumnType",
@@ -35,7 +33,6 @@ __all__ = [
     "Reader",
     "Schema",
     "SeriesArrays",
-    "SeriesKind",
     "SeriesSchema",
     "SeriesSource",
     "Table",

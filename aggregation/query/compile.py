@@ -38,11 +38,13 @@ _SOURCE_COLUMNS = ("source_provider", "source_type")
 class Budget:
     """What one request may cost, over all of its queries.
 
-    max_rows: rows read. max_groups: rows answered, groups or plain rows. max_seconds: wall time of `query_run`.
+    max_rows: rows read. max_groups: rows answered, groups or plain rows. max_cells: those rows times their columns,
+    which is what an answer weighs. max_seconds: wall time of `query_run`.
     """
 
     max_rows: int = 5_000_000
     max_groups: int = 1_000_000
+    max_cells: int = 4_000_000
     max_seconds: float = 20.0
 
 
@@ -116,7 +118,8 @@ def _plan(query: ResolvedQuery, mode: SourceMode, log: ProblemLog, *, qualified:
     keyed = {key.ref.name for key in query.keys if isinstance(key, KeyColumn)}
     chooses = query.is_grouped and query.has_sources and not keyed.issuperset(_SOURCE_COLUMNS)
     merges = chooses and mode is SourceMode.MERGE and query.table == TIMESERIES
-    if merges and query.bucket is None:
+    whole = mode is SourceMode.MERGE and query.table == TIMESERIES and query.is_aggregate and not query.is_grouped
+    if whole or (merges and query.bucket is None):
         msg = "with the source_mode 'merge' gaps are filled bucket by bucket: group by a date_trunc"
         log.add((*query.at, "group_by"), ProblemType.NOT_ALLOWED, msg)
     return QueryPlan(

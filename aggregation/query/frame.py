@@ -61,6 +61,19 @@ class Sources:
     ranks: Ints | None
 
 
+@dataclass(frozen=True, slots=True)
+class Recorders:
+    """Who recorded each row: sources, told apart by app and device.
+
+    ranks: per row the place of its recorder, 0 for the one that counts first. source_of: the place of each recorder's
+    source in `names`, which are as in `Sources`.
+    """
+
+    names: tuple[tuple[str, str], ...]
+    ranks: Ints
+    source_of: Ints
+
+
 class SeriesFrame:
     """Samples of one or several timeseries resources, one below the other."""
 
@@ -93,6 +106,19 @@ class SeriesFrame:
         if len(names) < 2:
             return Sources(names, None)
         return Sources(names, np.repeat(np.array(ranks, np.int64), [len(one) for one in self._series]))
+
+    def recorders(self, order: SourceOrder) -> Recorders:
+        """Who recorded each row, in the order in which they are merged."""
+        keys = [
+            order.recorder_key(one.provider, one.type, one.app_id, one.device_id)
+            for one in (series.source for series in self._series)
+        ]
+        places, names = _ranked([(one.source.provider, one.source.type) for one in self._series], order)
+        ordered = sorted(set(keys))
+        source_of = dict(zip(keys, places, strict=True))
+        rank = {key: number for number, key in enumerate(ordered)}
+        ranks = np.repeat(np.array([rank[key] for key in keys], np.int64), [len(one) for one in self._series])
+        return Recorders(names, ranks, np.array([source_of[key] for key in ordered], np.int64))
 
     def lengths_us(self) -> Ints:
         """How long each sample lasted, 0 for one of an instant."""

@@ -8,7 +8,7 @@ import numpy as np
 from aggregation.query.buckets import bucket_numbers, bucket_runs, bucket_starts, date_parts
 from aggregation.query.columns import Column, Floats, Ints, Rows, ascends
 from aggregation.query.compile import QueryPlan
-from aggregation.query.frame import Frame, SeriesFrame, Sources
+from aggregation.query.frame import Frame, Recorders, SeriesFrame, Sources
 from aggregation.query.groups import best_sources, group_rows, sorted_rows
 from aggregation.query.merge import Samples, counted_shares
 from aggregation.query.priorities import SourceOrder
@@ -42,9 +42,7 @@ class Groups:
 
 def grouped(plan: QueryPlan, order: SourceOrder, frame: Frame, rows: Rows | None) -> Groups:
     """The groups of a frame's rows, or of some of them."""
-    sources = Sources((), None)
-    if plan.keeps_best_source or plan.merges_sources:
-        sources = frame.sources(order)
+    sources = frame.sources(order) if plan.keeps_best_source else Sources((), None)
     if sources.ranks is None and not plan.merges_sources:
         quick = _in_order(plan.query.keys, frame, rows)
         if quick is not None:
@@ -52,7 +50,7 @@ def grouped(plan: QueryPlan, order: SourceOrder, frame: Frame, rows: Rows | None
     keys = [_key_column(key, frame).take(rows) for key in plan.query.keys]
     of_row, count, values = group_rows(keys, frame.rows if rows is None else len(rows))
     if isinstance(frame, SeriesFrame) and plan.merges_sources:
-        return _merged(plan, frame, rows, keys, of_row, sources)
+        return _merged(plan, frame, rows, keys, of_row, frame.recorders(order))
     if sources.ranks is not None:
         parts, part_of = frame.parts()
         of_part = None if part_of is None else at(part_of, rows)
@@ -81,12 +79,12 @@ def _in_order(keys: Sequence[Key], frame: Frame, rows: Rows | None) -> Groups | 
 
 
 def _merged(
-    plan: QueryPlan, frame: SeriesFrame, rows: Rows | None, keys: Sequence[Column], of_row: Ints, sources: Sources
+    plan: QueryPlan, frame: SeriesFrame, rows: Rows | None, keys: Sequence[Column], of_row: Ints, recorders: Recorders
 ) -> Groups:
-    """Gaps of the better sources are filled; a group of which nothing counts is none."""
-    ranks = np.zeros(len(of_row), np.int64) if sources.ranks is None else at(sources.ranks, rows)
+    """Gaps of the better recorders are filled; a group of which nothing counts is none."""
+    ranks = at(recorders.ranks, rows)
     shares = np.ones(len(of_row), np.float64)
-    if sources.ranks is not None:
+    if len(recorders.source_of) > 1:
         shares = _shares(plan, frame, rows, keys, of_row, ranks)
         kept = np.flatnonzero(shares > 0)
         keys, rows = [key.take(kept) for key in keys], composed(rows, kept)
@@ -96,7 +94,7 @@ def _merged(
     if in_time is not None:
         of_row, rows = of_row[in_time], composed(rows, in_time)
         ranks, shares = ranks[in_time], shares[in_time]
-    merged = Merged(sources.names, ranks, shares)
+    merged = Merged(recorders.names, recorders.source_of[ranks], shares)
     return Groups(rows, cut_of(of_row, count), _answered(plan.query.keys, values), merged)
 
 

@@ -1,5 +1,7 @@
 """Merging sources: what the better ones left open is filled with the next, and the answer tells who gave how much.
 
+Apps and devices of one source are merged like sources, as they write down the same walk.
+
 A sample covers the time from its start to its end, at least a microsecond. Where samples add up (steps), a sample of
 the next source counts in proportion to the part of it that no better one covers, so that nothing is counted twice.
 Of the others (heart rate) a sample covers `NEAR_US` more on both sides, and one of the next source counts, whole,
@@ -21,7 +23,7 @@ _AXIS_US = float(1 << 61)
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """When samples were, which source each is of (0 for the best), and what they are merged within."""
+    """When samples were, who recorded each (0 for the best), and what they are merged within."""
 
     start_us: Ints
     length_us: Ints

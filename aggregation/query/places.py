@@ -9,9 +9,6 @@ from aggregation.query.problems import Loc, ProblemLog, ProblemType, choice, one
 from aggregation.query.reader import macro_column
 from aggregation.query.resolved import INDEX, TIMESERIES, ColumnRef
 from aggregation.query.schema import AUTOMATIC, ELEMENT, ColumnType, MacroSchema, Schema, SeriesSchema, TableSchema
-from aggregation.query.tables import KNOWN_RESOURCES, KNOWN_TABLES
-
-_YET = "is not supported yet"
 
 #: What names a column of a table by itself.
 Named: TypeAlias = TableColumn | TimeseriesColumn | IndexColumn | ValueMacro
@@ -44,9 +41,6 @@ class Places:
         if self._schema.table(item.table) is not None:
             return Place(item.table)
         at = (*item.at, INDEX) if isinstance(item, IndexColumn) else (*item.at, item.table)
-        if item.table in KNOWN_TABLES:
-            self._log.add(at, ProblemType.NOT_SUPPORTED_YET, f"the table {item.table} {_YET}")
-            return None
         return self._series_place(item.table, at, tables=True)
 
     def column(self, item: Named) -> ColumnRef | None:
@@ -87,6 +81,11 @@ class Places:
         series = self._schema.series(resource)
         return series is not None and series.adds_up
 
+    def tells_of_sources(self, table: str) -> bool:
+        """Whether the rows are about sources, not measured by them."""
+        found = self._schema.table(table)
+        return found is not None and found.tells_of_sources
+
     def element_fields(self, item: Named, ref: ColumnRef) -> Mapping[str, ColumnType]:
         """The fields of a list column's elements; empty where it is none."""
         if ref.type is ColumnType.STRING_LIST:
@@ -103,9 +102,6 @@ class Places:
     def _series_place(self, resource: str, at: Loc, *, tables: bool = False) -> Place | None:
         if self._schema.series(resource) is not None:
             return Place(TIMESERIES, resource)
-        if resource in KNOWN_RESOURCES:
-            self._log.add(at, ProblemType.NOT_SUPPORTED_YET, f"the timeseries {resource} {_YET}")
-            return None
         names = [*(self._schema.table_names() if tables else ()), *self._schema.series_names()]
         kind = "table or timeseries resource" if tables else "timeseries resource"
         msg = f"there is no {kind} {shown(resource)}; {choice(resource, names)}"

@@ -2,6 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+RankKey: TypeAlias = tuple[int, int, int, str, str]
+RecorderKey: TypeAlias = tuple[int, int, int, str, str, int, str, str]
 
 #: From the most to the least trusted.
 SOURCE_TYPE_ORDER = (
@@ -19,6 +23,8 @@ SOURCE_TYPE_ORDER = (
     "multiple_sources",
     "unknown",
 )
+#: How the app ids begin under which a phone or watch itself records, and not an app on it.
+OWN_APPS = ("com.apple.health",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,16 @@ class SourceOrder:
         providers = self.priorities.tables.get(table, self.priorities.providers)
         return replace(self, priorities=replace(self.priorities, providers=providers, tables={}))
 
-    def rank_key(self, provider: str, source_type: str) -> tuple[int, int, int, str, str]:
+    def recorder_key(self, provider: str, source_type: str, app_id: str | None, device_id: str | None) -> RecorderKey:
+        """As `rank_key`, and of one source the device itself before the apps on it: no app, its own one, any other.
+
+        Apps and devices that are alike in this go by their ids: which one is first must not hang on the timeframe.
+        """
+        app = app_id or ""
+        standing = 0 if not app else 1 if app.startswith(OWN_APPS) else 2
+        return (*self.rank_key(provider, source_type), standing, app, device_id or "")
+
+    def rank_key(self, provider: str, source_type: str) -> RankKey:
         """Sorts the source that counts first to the front. Source types outside the order come after all in it."""
         types = list(self.priorities.source_types)
         type_rank = types.index(source_type) if source_type in types else len(types)

@@ -27,7 +27,6 @@ class ProblemType(StrEnum):
     TOO_LONG = "too_long"
     UNKNOWN_NAME = "unknown_name"
     NOT_ALLOWED = "not_allowed"
-    NOT_SUPPORTED_YET = "not_supported_yet"
     DUPLICATE = "duplicate"
     WHERE_SYNTAX = "where_syntax"
     WHERE_TYPE = "where_type"

@@ -31,13 +31,14 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class SeriesSource:
-    """Where a series comes from: provider slug, source type of the API, app, and the workout it was part of."""
+    """Where a series comes from: provider slug, source type, app and device, and the workout it was part of."""
 
     provider: str
     type: str = "unknown"
     app_id: str | None = None
     workout_id: str | None = None
     sport: str | None = None
+    device_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

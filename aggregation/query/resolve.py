@@ -74,7 +74,7 @@ class _QueryResolver:
             table=self._table,
             resources=tuple(self._resources),
             adds_up=frozenset(filter(self._places.adds_up, self._resources)),
-            has_sources=all(name in self._shared_columns() for name in _SOURCE_COLUMNS),
+            has_sources=self._has_sources(),
             select=select,
             keys=keys,
             where=where,
@@ -152,6 +152,11 @@ class _QueryResolver:
             for name, column_type in each[0].items()
             if all(other.get(name) is column_type for other in each[1:])
         }
+
+    def _has_sources(self) -> bool:
+        """Whether rows were measured by a source, of which another may have measured the same."""
+        columns = self._shared_columns()
+        return all(name in columns for name in _SOURCE_COLUMNS) and not self._places.tells_of_sources(self._table or "")
 
     # Clauses
 

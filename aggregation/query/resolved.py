@@ -171,7 +171,7 @@ def condition_refs(condition: Condition | None) -> Iterator[ColumnRef]:
 class ResolvedQuery:
     """One query on one table: `resources` is what it reads where `table` is the timeseries.
 
-    adds_up: the resources of which a part may be counted. has_sources: whether its rows say where they come from.
+    adds_up: the resources of which a part may be counted. has_sources: whether its rows say who measured them.
     """
 
     table: str

@@ -56,6 +56,7 @@ class _Run:
         self._deadline = time.monotonic() + plan.budget.max_seconds
         self._rows_read = 0
         self._rows_answered = 0
+        self._cells_answered = 0
         self._series: dict[str, list[SeriesArrays]] = {}
 
     def table(self, plan: QueryPlan) -> Table:
@@ -103,11 +104,15 @@ class _Run:
         msg = f"the queries read more than {self._plan.budget.max_rows} rows; ask for a shorter timeframe"
         return QueryError([Problem(loc, msg, ProblemType.BUDGET_ROWS)])
 
-    def _count_answered(self, rows: int, loc: Loc) -> None:
+    def _count_answered(self, rows: int, plan: QueryPlan) -> None:
+        loc, budget = plan.query.at, self._plan.budget
         self._rows_answered += rows
-        if self._rows_answered > self._plan.budget.max_groups:
-            limit = self._plan.budget.max_groups
-            msg = f"the queries answer more than {limit} rows; group by longer periods or fewer keys"
+        self._cells_answered += rows * len(plan.outputs)
+        if self._rows_answered > budget.max_groups:
+            msg = f"the queries answer more than {budget.max_groups} rows; group by longer periods or fewer keys"
+            raise QueryError([Problem(loc, msg, ProblemType.BUDGET_GROUPS)])
+        if self._cells_answered > budget.max_cells:
+            msg = f"the queries answer more than {budget.max_cells} values; select less or group by longer periods"
             raise QueryError([Problem(loc, msg, ProblemType.BUDGET_GROUPS)])
         self._check_time(loc)
 
@@ -121,7 +126,7 @@ class _Run:
     def _plain(self, plan: QueryPlan, frame: Frame, rows: Rows | None) -> Table:
         """One row a row, in order of time."""
         count = frame.rows if rows is None else len(rows)
-        self._count_answered(count, plan.query.at)
+        self._count_answered(count, plan)
         instants_us = frame.instant_us if rows is None else frame.instant_us[rows]
         rows = composed(rows, sorted_rows(np.zeros(count, np.int64), instants_us))
         selected = [(one.name, one.item) for one in plan.outputs if not isinstance(one.item, SelectKey)]
@@ -134,7 +139,7 @@ class _Run:
         spine: Spine | None = None
         if query.align is not None and query.bucket is not None:
             spine = Spine(query.align, query.keys, groups.keys, query.bucket, self._now_us)
-        self._count_answered(groups.cut.count if spine is None else spine.rows, query.at)
+        self._count_answered(groups.cut.count if spine is None else spine.rows, plan)
         named = [*self._aggregates(plan, frame, groups), *_lineage(plan, frame, groups)]
         keys: Sequence[Column] = groups.keys
         columns = [column for _, column in named]
@@ -185,6 +190,7 @@ def _source_key(series: SeriesArrays) -> tuple[str, ...]:
         source.provider,
         source.type,
         source.app_id or "",
+        source.device_id or "",
         source.workout_id or "",
         source.sport or "",
     )

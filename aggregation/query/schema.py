@@ -30,27 +30,19 @@ ELEMENT: Final = "element"
 AUTOMATIC: Final = "automatic"
 
 
-class SeriesKind(StrEnum):
-    """Timeseries of one kind have the same fields."""
-
-    DISCRETE = "discrete"
-    INTERVAL = "interval"
-    BLOOD_PRESSURE = "blood_pressure"
-    TEMPERATURE = "temperature"
-    WORKOUT_DURATION = "workout_duration"
-    INSULIN_INJECTION = "insulin_injection"
-    NOTE = "note"
-
-
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """A summary table; `index_type` types the column that says when a row happened."""
+    """A summary table; `index_type` types the column that says when a row happened.
+
+    tells_of_sources: rows that are about sources are no measurements of them, so none stands for another.
+    """
 
     name: str
     columns: Mapping[str, ColumnType]
     index_type: ColumnType
     #: The struct fields of list columns; a list of texts has one, `element`.
     lists: Mapping[str, Mapping[str, ColumnType]] = field(default_factory=dict)
+    tells_of_sources: bool = False
 
 
 @dataclass(frozen=True, slots=True)

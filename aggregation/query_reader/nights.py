@@ -8,13 +8,12 @@ from aggregation.derived.chronotype import chronotype
 from aggregation.derived.hypnogram import Segment, awake_after_seconds, awakenings, hypnogram_of, long_awakenings
 from aggregation.derived.sleep_score import Night, sleep_score
 from aggregation.derived.versions import FIRST
+from aggregation.query.reader import MACRO_PREFIX
 from aggregation.query_reader.cells import field_value, number
 from aggregation.query_reader.summaries import LocalSummary, local_instants
 from aggregation.store.days import SECOND_US, us_of_instant
 from healthsvc.kernel.typing import JSONValue
 from users.models import User
-
-MACRO_PREFIX: Final = "macro:"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ import numpy as np
 from aggregation.derived.readiness import BASELINE_DAYS
 from aggregation.query import SeriesArrays, TableArrays
 from aggregation.query.priorities import SourceOrder
-from aggregation.query.reader import ListValues, TableValues
+from aggregation.query.reader import MACRO_PREFIX, ListValues, TableValues
 from aggregation.query_reader.cells import cell_of, field_value
 from aggregation.query_reader.lists import struct_lists
-from aggregation.query_reader.nights import MACRO_PREFIX, SleepNight, macro_values, nights_of
+from aggregation.query_reader.nights import SleepNight, macro_values, nights_of
 from aggregation.query_reader.readiness import main_sleeps, readiness_days, strains_of
 from aggregation.query_reader.reliability import reliability_rows
 from aggregation.query_reader.samples import series_arrays

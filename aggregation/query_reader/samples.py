@@ -61,7 +61,7 @@ def _arrays(
         block, local = block_take(block, within), local[within]
     duration_us = None if block.end_us is None else block.end_us - block.start_us
     return SeriesArrays(
-        source=SeriesSource(source.provider, source.type, source.app_id),
+        source=SeriesSource(source.provider, source.type, source.app_id, device_id=source.device_id),
         local_us=local,
         start_us=block.start_us,
         timezone_offset_seconds=block.offset_seconds,

@@ -1,6 +1,6 @@
 """Reads of the aggregation app: pages of samples, summaries, streams, devices, and where an import stands."""
 
-from aggregation.selectors.devices import Device, devices_of
+from aggregation.selectors.devices import Device, device_get, devices_of
 from aggregation.selectors.hypnogram import hypnogram_flat, hypnogram_page
 from aggregation.selectors.imports import import_get
 from aggregation.selectors.samples import (
@@ -24,6 +24,7 @@ __all__ = [
     "SampleQuery",
     "cursor_make",
     "cursor_read",
+    "device_get",
     "devices_of",
     "hypnogram_flat",
     "hypnogram_page",

@@ -7,7 +7,9 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from aggregation.catalogue import DEVICE
+from aggregation.devices import device_uuid
 from aggregation.models import Series, Summary
+from healthsvc.kernel.errors import not_found
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.typing import JSONObject
 
@@ -53,6 +55,14 @@ def devices_of(team: TeamContext, user_id: UUID, provider: str = "") -> list[Dev
         fields, raw = (row.payload, row.raw or row.payload) if row else ({}, {})
         found.append(Device(slug, device_id, tuple(sorted(types)), tuple(sorted(apps)), fields, raw))
     return found
+
+
+def device_get(team: TeamContext, user_id: UUID, device_id: UUID) -> Device:
+    """The device that is shown under an id; 404 where there is none."""
+    for device in devices_of(team, user_id):
+        if device_uuid(user_id, device.provider, device.device_id) == device_id:
+            return device
+    raise not_found()
 
 
 def _of_provider(rows: "QuerySet[Any]", provider: str) -> "QuerySet[Any]":

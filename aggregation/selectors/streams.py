@@ -12,7 +12,6 @@ from aggregation.selectors.hypnogram import cycles_of, stages_of_night
 from aggregation.selectors.samples import SampleQuery, samples_flat
 from aggregation.selectors.summaries import summary_get
 from aggregation.store import read
-from aggregation.store.columns import block_join, block_take
 from aggregation.store.days import Moment, Window, us_of_instant
 from aggregation.store.read import Span
 from healthsvc.kernel.errors import not_found
@@ -34,10 +33,7 @@ def workout_stream(team: TeamContext, workout_id: UUID) -> BlockColumns | None:
     rows = read.series_of(team, workout.user_id, WORKOUT_STREAM.slug, workout_id=workout.id)
     bounds = np.iinfo(np.int32)
     columns = read.samples_of(workout.user_id, [Span(row, int(bounds.min), int(bounds.max)) for row in rows])
-    if not columns:
-        return None
-    joined = block_join(list(columns.values()))
-    return block_take(joined, joined.start_us.argsort(kind="stable"))
+    return next(iter(columns.values()), None)
 
 
 def sleep_stream(team: TeamContext, sleep_id: UUID) -> dict[SeriesSpec, BlockColumns | None]:
@@ -50,7 +46,7 @@ def sleep_stream(team: TeamContext, sleep_id: UUID) -> dict[SeriesSpec, BlockCol
         if spec is HYPNOGRAM:
             found[spec] = stages_of_night(cycles_of(team, query), night.id)
         else:
-            found[spec] = samples_flat(team, query)
+            found[spec] = samples_flat(team, query, ("path", "sleep_id"))
     return found
 
 

@@ -58,11 +58,9 @@ class DataQuery(ProviderQuery):
     end_date = DateOrInstantField(required=False, help_text=f"Until, included. {_DATES_HELP}")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """The end may not lie before the start."""
-        end = attrs.get("end_date")
-        if end is not None and _us_of(end) + (0 if isinstance(end, datetime) else DAY_US) <= _us_of(
-            attrs["start_date"]
-        ):
+        """The end may not lie before the start, where both are of one clock and can be compared."""
+        window = window_of(attrs)
+        if window.end.local == window.start.local and window.end.us < window.start.us:
             raise serializers.ValidationError({"end_date": ["Must not be before start_date."]})
         return attrs
 

@@ -18,12 +18,17 @@ def sample_shape(spec: SeriesSpec) -> type[Serializer]:
         fields["end"] = serializers.DateTimeField(help_text="When it ended.")
     fields["timezone_offset"] = serializers.IntegerField(allow_null=True, help_text="Offset from UTC, seconds.")
     fields["type"] = text_field(spec.types, allow_null=not spec.type_required, meaning="")
-    fields["unit"] = serializers.CharField(help_text=f"Always `{spec.unit}`.")
+    fields["unit"] = serializers.CharField(help_text=_unit_help(spec))
     if spec.has_value:
         fields["value"] = serializers.FloatField(help_text=spec.meaning)
     for field in spec.fields:
         fields["value" if field.is_text_value else field.name] = _field_shape(field)
     return shape_made(f"ClientFacing{spec.model}Timeseries", spec.meaning, fields)
+
+
+def _unit_help(spec: SeriesSpec) -> str:
+    others = "".join(f" Of type `{kind}` it is `{unit}`." for kind, unit in spec.units_by_type.items())
+    return f"`{spec.unit}`.{others}" if others else f"Always `{spec.unit}`."
 
 
 def _field_shape(field: SampleField) -> Field:

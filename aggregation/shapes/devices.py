@@ -4,8 +4,9 @@ from uuid import UUID
 
 from aggregation.catalogue import DEVICE
 from aggregation.constants import SOURCE_ID_UNLISTED, SOURCE_IDS
+from aggregation.devices import device_uuid
 from aggregation.selectors import Device
-from aggregation.shapes.sources import device_uuid, provider_json
+from aggregation.shapes.sources import provider_json
 from healthsvc.kernel.typing import JSONObject
 
 

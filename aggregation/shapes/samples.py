@@ -34,15 +34,13 @@ def _sample_rows(spec: SeriesSpec, block: BlockColumns) -> list[dict[str, Any]]:
 
 
 def _instant_rows(spec: SeriesSpec, block: BlockColumns) -> list[dict[str, Any]]:
-    unit = spec.unit
     return [
         {"timestamp": start, "timezone_offset": offset, "type": kind, "unit": unit, "value": value}
-        for start, offset, kind, value in zip(*_columns(block), strict=True)
+        for start, offset, kind, unit, value in zip(*_columns(spec, block), strict=True)
     ]
 
 
 def _interval_rows(spec: SeriesSpec, block: BlockColumns) -> list[dict[str, Any]]:
-    unit = spec.unit
     ends = (block.start_us if block.end_us is None else block.end_us).astype("M8[us]").tolist()
     return [
         {
@@ -54,15 +52,19 @@ def _interval_rows(spec: SeriesSpec, block: BlockColumns) -> list[dict[str, Any]
             "unit": unit,
             "value": value,
         }
-        for end, start, offset, kind, value in zip(ends, *_columns(block), strict=True)
+        for end, start, offset, kind, unit, value in zip(ends, *_columns(spec, block), strict=True)
     ]
 
 
-def _columns(block: BlockColumns) -> tuple[list[Any], list[int | None], list[str | None], list[Any]]:
+def _columns(
+    spec: SeriesSpec, block: BlockColumns
+) -> tuple[list[Any], list[int | None], list[str | None], list[str], list[Any]]:
     starts = block.start_us.astype("M8[us]").tolist()
     offsets = [None if offset == OFFSET_UNKNOWN else offset for offset in block.offset_seconds.tolist()]
     values = [None] * len(block) if block.value is None else block.value.tolist()
-    return starts, offsets, label_texts(block.type, len(block)), values
+    types = label_texts(block.type, len(block))
+    units = [spec.unit_of(kind) for kind in types] if spec.units_by_type else [spec.unit] * len(block)
+    return starts, offsets, types, units, values
 
 
 def _field_values(field: SampleField, block: BlockColumns) -> list[Any]:

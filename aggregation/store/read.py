@@ -89,7 +89,7 @@ def samples_count(user_id: UUID, spans: Sequence[Span]) -> int:
 
 def samples_of(user_id: UUID, spans: Sequence[Span]) -> dict[int, BlockColumns]:
     """The samples of the spans by series_id, in order of time; a series without any is missing."""
-    return _decoded(rows_of(statements.BLOCKS_BETWEEN, _parameters(user_id, spans))) if spans else {}
+    return blocks_layered(rows_of(statements.BLOCKS_BETWEEN, _parameters(user_id, spans))) if spans else {}
 
 
 def samples_within(user_id: UUID, spans: Sequence[Span], *, samples_maximum: int) -> dict[int, BlockColumns] | None:
@@ -104,10 +104,13 @@ def samples_within(user_id: UUID, spans: Sequence[Span], *, samples_maximum: int
     rows = rows_of(statements.BLOCKS_BETWEEN, _parameters(user_id, spans))
     if sum(block_samples(row[3]) for row in rows) > samples_maximum:
         return None
-    return _decoded(rows)
+    return blocks_layered(rows)
 
 
-def _decoded(rows: list[tuple[Any, ...]]) -> dict[int, BlockColumns]:
+def blocks_layered(rows: list[tuple[Any, ...]]) -> dict[int, BlockColumns]:
+    """Samples by the first column of the rows, which are: that, the block's number, 0 or the number of a row of its
+    tail, and the bytes. In no order; sorts them in place.
+    """
     rows.sort(key=itemgetter(0, 1, 2))
     return {series_id: blocks_decode(_layered(found)) for series_id, found in groupby(rows, key=itemgetter(0))}
 

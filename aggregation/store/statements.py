@@ -90,18 +90,24 @@ USING unnest(%(series_ids)b::bigint[], %(buckets)b::int[]) AS folded (series_id,
 WHERE tail.user_id = %(user_id)b AND tail.series_id = folded.series_id AND tail.bucket = folded.bucket
 """
 
-#: Notes of series, whose locks are held, where live posts may go.
-SERIES_LIVE: Final = """
+#: Notes of series, whose locks are held, what they hold more than before, and where live posts may go.
+SERIES_NOTE: Final = """
 UPDATE aggregation_series AS series
-SET live_bucket = given.bucket, live_last_us = given.last_us, live_rows = given.tail_rows
-FROM unnest(%(series_ids)b::bigint[], %(buckets)b::int[], %(lasts_us)b::bigint[], %(tail_rows)b::int[])
-    AS given (series_id, bucket, last_us, tail_rows)
+SET samples = series.samples + given.created, oldest_us = least(series.oldest_us, given.first_us),
+    newest_us = greatest(series.newest_us, given.last_us),
+    live_bucket = CASE WHEN given.is_live THEN given.live_bucket END,
+    live_last_us = CASE WHEN given.is_live THEN given.live_last_us END,
+    live_rows = CASE WHEN given.is_live THEN given.live_rows END
+FROM unnest(
+    %(series_ids)b::bigint[], %(created)b::bigint[], %(firsts_us)b::bigint[], %(lasts_us)b::bigint[],
+    %(are_live)b::bool[], %(live_buckets)b::int[], %(live_lasts_us)b::bigint[], %(live_rows)b::int[]
+) AS given (series_id, created, first_us, last_us, is_live, live_bucket, live_last_us, live_rows)
 WHERE series.user_id = %(user_id)b AND series.series_id = given.series_id
 """
 
 #: A whole live post in one statement: holds the person, locks the series and appends to the tail of its live block,
 #: where every sample is newer than all that block and tail hold. No row where that is not so, or is not known (see
-#: SERIES_LIVE), or where the person has ingestion bounds. What is compared lies in the row that is locked, so a writer
+#: SERIES_NOTE), or where the person has ingestion bounds. What is compared lies in the row that is locked, so a writer
 #: that came between is seen.
 TAIL_APPEND: Final = """
 WITH person AS MATERIALIZED (
@@ -112,7 +118,8 @@ WITH person AS MATERIALIZED (
     FOR SHARE
 ), held AS (
     UPDATE aggregation_series AS series
-    SET rev = series.rev + 1, live_last_us = %(last_us)b, live_rows = series.live_rows + 1
+    SET rev = series.rev + 1, live_last_us = %(last_us)b, live_rows = series.live_rows + 1,
+        samples = series.samples + %(size)b, newest_us = greatest(series.newest_us, %(last_us)b)
     WHERE series.user_id = %(user_id)b AND series.resource = %(resource)b AND series.provider = %(provider)b
         AND series.source_type = %(source_type)b AND series.app_id = %(app_id)b AND series.device_id = %(device_id)b
         AND series.workout_id = %(workout_id)b AND series.bucket_seconds = %(bucket_seconds)b
@@ -127,7 +134,8 @@ RETURNING (SELECT client_user_id FROM person)
 """
 
 #: Series whose tails have waited since before `before`: the oldest of each team first, the teams in turn. Of a long
-#: queue only its oldest `rows` are looked at. Needs the scope of delivery.
+#: queue only its oldest `rows` are looked at; those of people on the way out, which are not folded, are no part of it.
+#: Needs the scope of delivery.
 TAILS_DUE: Final = """
 SELECT due.team_id, due.environment, due.user_id, due.series_id
 FROM (
@@ -135,8 +143,9 @@ FROM (
         row_number() OVER (PARTITION BY old.team_id, old.environment ORDER BY min(old.created_at)) AS turn
     FROM (
         SELECT team_id, environment, user_id, series_id, created_at
-        FROM aggregation_tail
+        FROM aggregation_tail AS tail
         WHERE created_at < %(before)b
+            AND EXISTS (SELECT FROM users_user AS person WHERE person.id = tail.user_id AND person.deleted_at IS NULL)
         ORDER BY created_at
         LIMIT %(rows)b
     ) AS old

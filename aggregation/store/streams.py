@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from aggregation.catalogue import STREAM_BY_SLUG, StreamSpec
 from aggregation.codec import BlockColumns
-from aggregation.constants import EARLIEST_US, LATEST_US
+from aggregation.constants import EARLIEST_US, LATEST_US, UNKNOWN_SOURCE_TYPE
 from aggregation.records import OFFSET_UNKNOWN, DataSource, StreamRecord
 from aggregation.store import checking
 from aggregation.store.checking import Refusals
@@ -25,11 +25,13 @@ _Mask: TypeAlias = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class StreamChange:
-    """A stream that a write made (`created`) or gave another content, and the summary it belongs to."""
+    """A stream that a write made (`created`) or gave another content, and the summary it belongs to.
+
+    It comes from where its workout comes from.
+    """
 
     resource: str
     workout: SummaryRow
-    source: DataSource
     created: bool
 
 
@@ -38,7 +40,8 @@ def streams_gather(
 ) -> dict[SeriesKey, list[BlockColumns]]:
     """The moments that can be stored, by series; the others are counted one by one.
 
-    A stream belongs to its workout, which was let in by its day: its moments are not held against ingestion bounds.
+    A workout has one stream, whatever app and device told of it this time: its series names none. A stream belongs to
+    its workout, which was let in by its day: its moments are not held against ingestion bounds.
     """
     found: dict[SeriesKey, list[BlockColumns]] = {}
     for record in records:
@@ -51,8 +54,12 @@ def streams_gather(
         good = _moments_good(spec, record, refusals)
         if good.any():
             moments = block_take(_moments(record), good)
-            found.setdefault(series_key(record.resource, record.source, workout.id), []).append(moments)
+            found.setdefault(_key(record, workout), []).append(moments)
     return found
+
+
+def _key(record: StreamRecord, workout: Workout) -> SeriesKey:
+    return series_key(record.resource, DataSource(record.source.provider, UNKNOWN_SOURCE_TYPE), workout.id)
 
 
 def _record_problem(spec: StreamSpec | None, record: StreamRecord, workout: Workout | None) -> str | None:

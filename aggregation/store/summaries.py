@@ -1,9 +1,9 @@
 """Writing summaries: each checked against its resource's record, then laid over what its source sent before."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from itertools import pairwise
 from typing import TypeAlias
 from uuid import UUID
 
@@ -69,8 +69,8 @@ def summaries_write(
 ) -> SummariesWritten:
     """Store summaries in the current transaction, which must hold the user.
 
-    Summaries that are part of others come after them. Costs one statement; one more for each further version of the
-    same summary among the records, two more where there are parts, and one where only sources' own forms changed.
+    Summaries that are part of others come after them. Costs one statement; one more where a summary is among the
+    records more than once, two more where there are parts, and one where only sources' own forms changed.
     """
     written = SummariesWritten({}, {}, {})
     checked: list[tuple[int, CheckedSummary]] = []
@@ -81,12 +81,50 @@ def summaries_write(
         else:
             checked.append((place, found))
     wholes = [one for _, one in checked if _parent_of(one) is None]
-    for versions in _rounds(wholes):
-        _write_round(team, user_id, versions, written)
+    _write_all(team, user_id, wholes, written)
     parts = [(place, one) for place, one in checked if _parent_of(one) is not None]
-    for versions in _rounds(_with_parents(team, user_id, parts, refusals)):
-        _write_round(team, user_id, versions, written)
+    _write_all(team, user_id, _with_parents(team, user_id, parts, refusals), written)
     return written
+
+
+def _write_all(
+    team: TeamContext, user_id: UUID, summaries: Iterable[CheckedSummary], written: SummariesWritten
+) -> None:
+    """Write the first version of each summary, which tells what was there before, then the last.
+
+    What lies between is counted and never written: a row that is written often in one transaction drags all its dead
+    versions along.
+    """
+    chains: dict[_Identity, list[CheckedSummary]] = {}
+    for one in summaries:
+        identity = (one.record.resource, one.record.source.provider, one.record.external_id)
+        chains.setdefault(identity, []).append(one)
+    if not chains:
+        return
+    # In the order of all writers' locks.
+    ordered = sorted(chains.items(), key=lambda item: item[0])
+    _write_round(team, user_id, {identity: chain[0] for identity, chain in ordered}, written, counts=True)
+    again = {identity: chain[-1] for identity, chain in ordered if len(chain) > 1}
+    if again:
+        _write_round(team, user_id, again, written, counts=False)
+    for identity, chain in ordered:
+        for before, after in pairwise(chain):
+            same = _content(before) == _content(after)
+            written.count(identity[0], Counts(unchanged=int(same), changed=int(not same)))
+
+
+def _content(one: CheckedSummary) -> tuple[object, ...]:
+    """What makes a version differ from another; as SUMMARIES_WRITE compares rows."""
+    record = one.record
+    source = record.source
+    return (
+        (source.type, source.app_id or "", source.device_id or ""),
+        record.calendar_date,
+        record.starts_at,
+        record.ends_at,
+        record.timezone_offset_seconds,
+        one.payload,
+    )
 
 
 def _parent_of(checked: CheckedSummary) -> ParentSpec | None:
@@ -140,32 +178,23 @@ def _id_of(value: JSONValue) -> UUID | None:
     return UUID(value) if isinstance(value, str) and value else None
 
 
-def _rounds(summaries: Iterable[CheckedSummary]) -> list[_Round]:
-    """The summaries, each once a round, in the order of all writers' locks."""
-    rounds: list[dict[_Identity, CheckedSummary]] = []
-    seen: Counter[_Identity] = Counter()
-    for one in summaries:
-        identity = (one.record.resource, one.record.source.provider, one.record.external_id)
-        if seen[identity] == len(rounds):
-            rounds.append({})
-        rounds[seen[identity]][identity] = one
-        seen[identity] += 1
-    return [dict(sorted(versions.items(), key=lambda item: item[0])) for versions in rounds]
-
-
-def _write_round(team: TeamContext, user_id: UUID, versions: _Round, written: SummariesWritten) -> None:
+def _write_round(
+    team: TeamContext, user_id: UUID, versions: _Round, written: SummariesWritten, *, counts: bool
+) -> None:
     proposed = {identity: uuid_ordered() for identity in versions}
     rows = rows_of(statements.SUMMARIES_WRITE, _parameters(team, user_id, versions, proposed))
     stored = {(resource, provider, external_id): rest for resource, provider, external_id, *rest in rows}
     _raws_write(team, user_id, {identity: one for identity, one in versions.items() if identity not in stored})
     for identity, one in versions.items():
         if identity not in stored:
-            written.count(identity[0], Counts(unchanged=1))
+            if counts:
+                written.count(identity[0], Counts(unchanged=1))
             continue
         summary_id, created_at, updated_at = stored[identity]
         row = _row(user_id, summary_id, one, created_at, updated_at)
         new = summary_id == proposed[identity]
-        written.count(identity[0], Counts(created=int(new), changed=int(not new)))
+        if counts:
+            written.count(identity[0], Counts(created=int(new), changed=int(not new)))
         # What an earlier round made is still new to whoever hears of it.
         (written.created if new or identity in written.created else written.changed)[identity] = row
 

@@ -59,8 +59,8 @@ def series_write(
     """Merge samples into the store, in the current transaction, which must hold the user.
 
     Costs one statement for the locks, two or three for every 512 blocks that are touched, and one where a series got
-    a small post, whatever the number of series. `changes` says whether the samples themselves are wanted back, which
-    holds them all in memory.
+    new samples or a small post, whatever the number of series. `changes` says whether the samples themselves are wanted
+    back, which holds them all in memory.
     """
     written = Written()
     if not incoming:
@@ -71,7 +71,7 @@ def series_write(
     places = iter([(work, bucket) for work in works for bucket in work.buckets])
     while chunk := list(islice(places, _BLOCKS_AT_ONCE)):
         _write_chunk(team, user_id, chunk)
-    _live_note(user_id, works)
+    _note(user_id, works)
     for work in works:
         resource = work.key.resource
         written.counts[resource] = written.counts.get(resource, Counts()).plus(work.counts)
@@ -127,6 +127,9 @@ class _Live:
     tail_rows: int
 
 
+_NOT_LIVE: Final = _Live(0, 0, 0)
+
+
 class _SeriesWork:
     """The samples that came for one series, cut by block, and what has become of them so far."""
 
@@ -135,6 +138,8 @@ class _SeriesWork:
         self.held = held
         self._keep = keep
         self.buckets = _cut(incoming, held.bucket_seconds)
+        self.first_us = int(incoming.start_us.min())
+        self.last_us = int(incoming.start_us.max())
         self.counts = Counts()
         self.created: list[BlockColumns] = []
         self.changed: list[BlockColumns] = []
@@ -254,15 +259,20 @@ def _fits_tail(layers: Sequence[BlockColumns], size: int) -> bool:
     return size <= TAIL_POST_SAMPLES and 0 < len(layers) <= TAIL_ROWS and len(layers[0]) >= TAIL_BLOCK_SAMPLES
 
 
-def _live_note(user_id: UUID, works: Sequence[_SeriesWork]) -> None:
-    """Note where the next live posts may go, for series to which a small one came."""
-    notes = [(work.held.series_id, work.live) for work in works if work.live]
-    if notes:
+def _note(user_id: UUID, works: Sequence[_SeriesWork]) -> None:
+    """Note what series hold now, and where the next live posts may go where a small one came."""
+    noted = [work for work in works if work.counts.created or work.live]
+    if noted:
+        lives = [work.live or _NOT_LIVE for work in noted]
         parameters = {
             "user_id": user_id,
-            "series_ids": [series_id for series_id, _ in notes],
-            "buckets": [live.bucket for _, live in notes],
-            "lasts_us": [live.last_us for _, live in notes],
-            "tail_rows": [live.tail_rows for _, live in notes],
+            "series_ids": [work.held.series_id for work in noted],
+            "created": [work.counts.created for work in noted],
+            "firsts_us": [work.first_us for work in noted],
+            "lasts_us": [work.last_us for work in noted],
+            "are_live": [work.live is not None for work in noted],
+            "live_buckets": [live.bucket for live in lives],
+            "live_lasts_us": [live.last_us for live in lives],
+            "live_rows": [live.tail_rows for live in lives],
         }
-        rows_of(statements.SERIES_LIVE, parameters)
+        rows_of(statements.SERIES_NOTE, parameters)

@@ -20,7 +20,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from healthsvc.kernel import hooks, limits, problems
-from healthsvc.kernel.errors import ErrorCode, Problem, ServiceError, error_body, invalid
+from healthsvc.kernel.errors import ErrorCode, Problem, ServiceError, error_body, invalid, is_outage
 from healthsvc.kernel.ids import uuid_parse
 from healthsvc.kernel.json_io import DEFAULT_BODY_LIMIT_BYTES
 from healthsvc.kernel.principal import Principal, TeamContext
@@ -258,12 +258,17 @@ _DRF_CODES: tuple[tuple[type[Exception], ErrorCode], ...] = (
     (RequestDataTooBig, ErrorCode.TOO_LARGE),
 )
 
+#: A database that restarts is back by then.
+_OUTAGE_RETRY_SECONDS = "2"
+
 
 def error_response(exc: Exception, context: Mapping[str, Any]) -> Response | None:
     """DRF's exception handler: the one body for every failure. A 500 tells nothing but its request id."""
     request = context["request"]
     request_id: str = getattr(request, "request_id", "")
     code, detail, headers = _described(exc)
+    if code is ErrorCode.UNAVAILABLE and is_outage(exc):
+        log.warning("database_unavailable", exc_info=exc)
     if code is ErrorCode.INTERNAL:
         if settings.DEBUG_PROPAGATE_EXCEPTIONS:
             return None
@@ -288,4 +293,6 @@ def _described(exc: Exception) -> tuple[ErrorCode, JSONValue, dict[str, str]]:
                 problem = Problem(("body",), "The body can't be read.", "body_invalid")
                 return code, [problem.as_json()], {}
             return code, code.meaning, {}
+    if is_outage(exc):
+        return ErrorCode.UNAVAILABLE, ErrorCode.UNAVAILABLE.meaning, {"Retry-After": _OUTAGE_RETRY_SECONDS}
     return ErrorCode.INTERNAL, ErrorCode.INTERNAL.meaning, {}

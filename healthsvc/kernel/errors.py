@@ -7,6 +7,10 @@ an object where an existing client needs one. No request value is repeated in it
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
+
+import psycopg
+from django import db
 
 from healthsvc.kernel.typing import JSONObject, JSONValue
 
@@ -98,6 +102,16 @@ def invalid(problems: Sequence[Problem], code: ErrorCode = ErrorCode.VALIDATION_
 def not_found() -> ServiceError:
     """What a missing row and another team's row both answer."""
     return ServiceError(ErrorCode.NOT_FOUND)
+
+
+_OUTAGES: Final = (db.OperationalError, db.InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
+
+
+def is_outage(error: BaseException | None) -> bool:
+    """Whether the database is away, or ended the statement: what was asked for can be asked again."""
+    return isinstance(
+        error, db.OperationalError | db.InterfaceError | psycopg.OperationalError | psycopg.InterfaceError
+    )
 
 
 def error_body(code: ErrorCode, detail: JSONValue, request_id: str) -> JSONObject:

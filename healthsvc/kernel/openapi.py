@@ -86,7 +86,7 @@ def _error_schemas() -> dict[str, Any]:
 
 def _complete(operation: dict[str, Any]) -> None:
     answers = operation.setdefault("responses", {})
-    wanted = [ErrorCode.VALIDATION_FAILED, ErrorCode.INTERNAL]
+    wanted = [ErrorCode.VALIDATION_FAILED, ErrorCode.INTERNAL, ErrorCode.UNAVAILABLE]
     if operation.get("security"):
         wanted += [
             ErrorCode.NOT_AUTHENTICATED,

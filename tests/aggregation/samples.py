@@ -8,6 +8,7 @@ from uuid import UUID
 
 import numpy as np
 
+from aggregation.models import Series
 from aggregation.records import DataSource, SampleColumns, SeriesBatch
 from aggregation.store import read
 from aggregation.store.columns import label_texts
@@ -71,7 +72,7 @@ class NaiveStore:
 
 
 def stored(team: TeamContext, user_id: UUID, *resources: str) -> dict[tuple[str, DataSource], list[Sample]]:
-    """Every sample that the database holds of a user."""
+    """Every sample that the database holds of a user; series must say the same of themselves."""
     found: dict[tuple[str, DataSource], list[Sample]] = {}
     for resource in resources:
         for row in read.series_of(team, user_id, resource):
@@ -79,6 +80,9 @@ def stored(team: TeamContext, user_id: UUID, *resources: str) -> dict[tuple[str,
             block = read.samples_of(user_id, [span])[row.series_id]
             ends = block.start_us if block.end_us is None else block.end_us
             assert block.value is not None
+            told = Series.objects.filter(user_id=user_id, series_id=row.series_id)
+            edges = (int(block.start_us[0]), int(block.start_us[-1]))
+            assert told.values_list("samples", "oldest_us", "newest_us").get() == (len(block), *edges)
             found[resource, row.source] = list(
                 zip(
                     block.start_us.tolist(),

@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from aggregation.constants import INTROSPECTION_USERS_MAXIMUM
+from aggregation.models import Tail
 from aggregation.records import DataSource, SeriesBatch, SummaryRecord
 from aggregation.services import health_data_store
 from healthsvc.kernel.clock import utc_text
@@ -93,6 +94,29 @@ def test_a_sample_that_waits_in_the_tail_counts(api: ApiClient, team: factories.
     (shown,) = get(api)["data"]
     march = datetime(2026, 3, 1, tzinfo=UTC)
     assert shown["provider"]["oura"]["heartrate"] == statistics(march, march.replace(minute=4), 5)
+
+
+def test_a_sample_that_waits_in_the_tail_to_replace_another_counts_once(
+    api: ApiClient, team: factories.Tenant, store: Store
+) -> None:
+    user = factories.user_make(team)
+    minutes = {BASE_US + minute * 60_000_000: 60.0 for minute in range(100)}
+    store(user, heartrates(minutes))
+    store(user, heartrates({BASE_US: 61.0}))
+    with team_scope(team.context):
+        assert Tail.objects.count() == 1
+    (shown,) = get(api)["data"]
+    assert shown["provider"]["oura"]["heartrate"]["sent_count"] == 100
+
+
+def test_no_block_is_read(api: ApiClient, team: factories.Tenant, store: Store) -> None:
+    store(factories.user_make(team), heartrates({BASE_US + day * DAY_US: 60.0 for day in range(50)}))
+    with CaptureQueriesContext(connection) as captured:
+        (shown,) = get(api)["data"]
+    assert shown["provider"]["oura"]["heartrate"]["sent_count"] == 50
+    texts = [query["sql"] for query in captured]
+    assert [text for text in texts if "aggregation_series" in text] != []
+    assert [text for text in texts if "aggregation_block" in text or "aggregation_tail" in text] == []
 
 
 def test_users_come_by_pages_and_those_without_data_are_left_out(

@@ -15,7 +15,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from aggregation import query_api
+from aggregation import planning
 from aggregation.query import Budget
 from aggregation.records import DataSource
 from healthsvc.kernel.scope import team_scope
@@ -166,10 +166,10 @@ def test_reading_more_than_the_budget_is_refused(
 ) -> None:
     put(team, user, heartrates({BASE_US + minute * MINUTE_US: 60.0 for minute in range(3)}))
     put(team, user, *(long_sleep(str(number), ANCHOR_ON) for number in range(3)))
-    monkeypatch.setattr(query_api, "Budget", lambda: Budget(max_rows=2))
+    monkeypatch.setattr(planning, "Budget", lambda: Budget(max_rows=2))
     response = api.post(f"/aggregate/v1/user/{user.id}/query", question(item))
     assert (response.status_code, response.json()["code"]) == (422, "query_budget_exceeded")
-    monkeypatch.setattr(query_api, "Budget", lambda: Budget(max_rows=3))
+    monkeypatch.setattr(planning, "Budget", lambda: Budget(max_rows=3))
     assert list(ask(api, user, question(item)).values()) == [answered]
 
 

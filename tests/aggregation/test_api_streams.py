@@ -209,6 +209,16 @@ def test_a_streams_read_costs_the_same_for_one_and_five(api: ApiClient, user: Us
     assert count() == one
 
 
+def test_a_night_with_too_many_samples_names_the_night(
+    api: ApiClient, user: User, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aggregation.selectors.samples.UNGROUPED_SAMPLES_MAXIMUM", 2)
+    store(rested(), series=(heartrates({NIGHT_US + second: 50.0 for second in range(3)}, source=RING),))
+    response = api.get(f"/v2/timeseries/sleep/{id_of(api, user, 'sleep')}/stream")
+    assert response.status_code == 422
+    assert [one["loc"] for one in response.json()["detail"]] == [["path", "sleep_id"]]
+
+
 def hypnogram(api: ApiClient, user: User, **query: str) -> dict[str, Any]:
     response = api.get(f"/v2/timeseries/{user.id}/hypnogram/grouped", {"start_date": "2026-03-01", **query})
     assert response.status_code == 200, response.content

@@ -189,7 +189,7 @@ def test_a_timeseries_is_sane(spec: SeriesSpec) -> None:
         constants.WEEK_BUCKET_SECONDS,
         constants.SPARSE_BUCKET_SECONDS,
     }
-    assert {*spec.accepted_by_type} <= {*spec.sub_paths}
+    assert {*spec.accepted_by_type} <= {*spec.sub_paths, *spec.units_by_type}
     for field in spec.fields:
         assert field.lowest < field.highest
         assert (field.kind is SampleFieldKind.TEXTS) <= bool(field.choices)
@@ -280,3 +280,12 @@ def test_sports_are_numbered_without_a_gap_and_named_once() -> None:
 
 def test_source_ids_are_numbered_without_a_gap() -> None:
     assert sorted(constants.SOURCE_IDS.values()) == list(range(1, 42))
+
+
+def test_a_unit_that_is_shown_with_a_type_is_taken_with_it() -> None:
+    assert {spec.slug: dict(spec.units_by_type) for spec in SERIES if spec.units_by_type} == {"hrv": {"sdnn": "sdnn"}}
+    spec, given = SERIES_BY_SLUG["hrv"], np.array([40.0])
+    assert [spec.unit_of(kind) for kind in (None, "rmssd", "sdnn")] == ["rmssd", "rmssd", "sdnn"]
+    assert canonical_values(spec, given, "sdnn", "sdnn") == given
+    assert canonical_values(spec, given, "ms", "sdnn") == given
+    assert canonical_values(spec, given, "sdnn", None) is None

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from aggregation.catalogue import SERIES
 from aggregation.codec import (
     VERSION,
     BlockColumns,
@@ -27,6 +28,12 @@ _FIRST_VERSION = (
     "01010300280000008e000000a576745028b52ffd208e250300c40401000198d57840420f3c003c003c030101580200010000000102030405"
     "060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20212223242526270400100e00010000000000000009009e4a4aca35aada"
     "0d0e043d7073576eb434e2022c"
+)
+
+#: Six minutes with types and a sensor, as it wrote them: with dictionaries of 16 bits of length.
+_FIRST_VERSION_LABELS = (
+    "01010400060000007f000000107989f928b52ffd207fad02002404010087930300000000010004000100050200070077616c6b696e670600"
+    "6cc3a475667401ff010001020001020208060073656e736f72010004006c650001010101010700974a0c0c0ce40606060483710a8005"
 )
 
 Number = TypeVar("Number", np.int64, np.int32, np.float64)
@@ -249,6 +256,42 @@ def test_a_block_of_the_first_version_is_read() -> None:
         np.round(60 + number * 0.1, 1),
     )
     assert_same(block_decode(bytes.fromhex(_FIRST_VERSION)), block)
+
+
+def test_texts_of_a_block_of_the_first_version_are_read() -> None:
+    block = BlockColumns(
+        np.arange(6) * 60_000_000,
+        np.zeros(6, np.int32),
+        type=LabelColumn(np.array([0, 1, -1, 0, 1, 1], np.int32), ("walking", "läuft")),
+        extra={"sensor": LabelColumn(np.array([-1, 0, 0, 0, 0, 0], np.int32), ("left",))},
+    )
+    assert_same(block_decode(bytes.fromhex(_FIRST_VERSION_LABELS)), block)
+
+
+def test_every_sample_may_have_a_text_of_its_own() -> None:
+    size = 66_000
+    names = tuple(f"type {number}" for number in range(size))
+    block = BlockColumns(
+        np.arange(size, dtype=np.int64),
+        np.zeros(size, np.int32),
+        type=LabelColumn(np.arange(size, dtype=np.int32), names),
+        extra={"sensor": LabelColumn(np.arange(size, dtype=np.int32), names[::-1])},
+    )
+    assert_same(block_decode(block_encode(block)), block)
+
+
+def test_the_longest_text_of_any_resource_fits() -> None:
+    """Four bytes a character, and lists of all choices."""
+    fields = [field for spec in SERIES for field in spec.fields]
+    assert max(4 * field.maximum_characters for field in fields) < 1 << 16
+    assert max(4 * len(",".join(field.choices)) for field in fields) < 1 << 16
+    longest = max(field.maximum_characters for field in fields)
+    block = BlockColumns(
+        np.zeros(1, np.int64),
+        np.zeros(1, np.int32),
+        extra={"content": LabelColumn(np.zeros(1, np.int32), ("😀" * longest,))},
+    )
+    assert_same(block_decode(block_encode(block)), block)
 
 
 def test_a_changed_or_cut_block_is_told_from_a_good_one() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import orjson
 import pytest
 from django.db import transaction
+from pytest_django import DjangoAssertNumQueries
 
 from aggregation import events
 from aggregation.catalogue import SERIES, SUMMARIES, SampleField, SampleFieldKind, SeriesSpec, SummarySpec
@@ -101,6 +102,17 @@ def test_an_event_carries_a_bounded_number_of_samples(in_team: factories.Tenant,
         (EVENT_SAMPLES_MAXIMUM, "watch"),
         (1, "watch"),
     ]
+
+
+def test_events_cost_one_statement_however_many_they_are(
+    in_team: factories.Tenant, user: User, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for count in (1, 100):
+        nights = [night(f"{count}-{number}") for number in range(count)]
+        # Savepoint and its release, user held, summaries written, events.
+        with django_assert_num_queries(5):
+            health_data_store(team=in_team.context, user_id=user.id, summaries=nights)
+    assert Event.objects.count() == 101
 
 
 class BrokenError(Exception):
@@ -255,7 +267,7 @@ def test_the_event_of_a_stream_carries_no_samples(in_team: factories.Tenant, use
         USER_ID, user.id, "workouts", RING, date(2026, 3, 1), {"sport": "cycling", "provider_id": "ride-1"}, AT, AT
     )
     for created, name in ((True, "created"), (False, "updated")):
-        event = events.stream_event(user.id, StreamChange("workout_stream", workout, RING, created))
+        event = events.stream_event(user.id, StreamChange("workout_stream", workout, created))
         assert event.type == f"daily.data.workout_stream.{name}"
         assert event.data == {
             "user_id": str(user.id),

@@ -112,7 +112,7 @@ def test_for_people_it_is_printed_line_by_line(tmp_path: Path, team: factories.T
     arguments = ["--user", str(user.id), "--team", str(team.team.id)]
     call_command("explain_query", written(tmp_path, heart()), *arguments, stdout=out)
     lines = out.getvalue().splitlines()
-    assert lines[0] == "batch: QueryBatch"
+    assert lines[:2] == ["line", "batch: QueryBatch"]
     assert any(line.startswith("query 0  table=timeseries  resources=heartrate") for line in lines)
     assert any(line.startswith("heartrate  series=0  blocks=0  tails=0") for line in lines)
 

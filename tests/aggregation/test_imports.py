@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -177,6 +178,8 @@ def test_an_upload_is_imported_and_its_receipt_is_exact(api: ApiClient, team: fa
         assert list(announced) == [
             f"historical.data.{resource}.created" for resource in RECEIPT["stored"] if resource != "device"
         ]
+        with_raw = Summary.objects.exclude(raw=None).values_list("resource", flat=True)
+        assert Counter(with_raw) == {"activity": 3, "body": 1, "profile": 1, "sleep": 3, "workouts": 3}
 
 
 @pytest.mark.parametrize("form", [False, True])

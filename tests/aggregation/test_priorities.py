@@ -4,10 +4,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import IntegrityError, transaction
 
+from aggregation.models import SourcePriority
 from aggregation.records import DataSource
 from healthsvc.kernel.principal import Environment
-from healthsvc.kernel.scope import SystemScope, system_scope
+from healthsvc.kernel.rows import team_values
+from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from management.models import AccessRecord
 from tests import factories
 from tests.aggregation.queries import ANCHOR_ON, ask, long_sleep, of, put, question, rows, series, summary
@@ -96,6 +99,13 @@ def test_what_can_not_be_set_changes_nothing(api: ApiClient, body: Any, loc: lis
     assert (refused.status_code, [one["loc"] for one in refused.json()["detail"]]) == (422, [loc])
     assert "nobody" not in refused.content.decode()
     assert listed(api.get(PATH)) == [("sleep", "garmin", 5)]
+
+
+@pytest.mark.parametrize("priority", [-1, 1_000_001])
+def test_the_database_holds_the_range_too(team: factories.Tenant, priority: int) -> None:
+    row = {**team_values(team.context), "data_type": "sleep", "provider": "oura"}
+    with team_scope(team.context), pytest.raises(IntegrityError), transaction.atomic():
+        SourcePriority.objects.create(**row, priority=priority)
 
 
 def test_an_unknown_kind_of_data_is_refused(api: ApiClient) -> None:

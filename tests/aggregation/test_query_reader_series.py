@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from aggregation.catalogue import SERIES, SeriesKind
-from aggregation.query.tables import FIELDS_BY_KIND
+from aggregation.catalogue import SERIES, AddsUp, SeriesKind
+from aggregation.query.schema import columns_from
 from aggregation.query_reader import SCHEMA
 from aggregation.records import DataSource
 from aggregation.selectors import summary_rows
@@ -17,6 +17,20 @@ from tests.clients import ApiClient
 from users.models import User
 
 METER = DataSource("abbott_libreview", "fingerprick", "com.meter")
+SAMPLE = """
+    source_provider:string source_type:string source_app_id:string source_workout_id:string source_sport:string
+    timezone_offset:int64 type:string
+"""
+#: As the reference has them.
+OWN_FIELDS = {
+    SeriesKind.DISCRETE: "value",
+    SeriesKind.INTERVAL: "duration value",
+    SeriesKind.BLOOD_PRESSURE: "systolic diastolic",
+    SeriesKind.TEMPERATURE: "duration value sensor_location:string",
+    SeriesKind.WORKOUT_DURATION: "duration value intensity:string",
+    SeriesKind.INSULIN_INJECTION: "duration value delivery_mode:string delivery_form:string bolus_purpose:string",
+    SeriesKind.NOTE: "tags:string_list content:string",
+}
 NOON, LATER = "2026-03-01T12:00", "2026-03-01T13:00"
 
 
@@ -40,11 +54,23 @@ def fields(api: ApiClient, user: User, resource: str) -> Columns:
 
 
 def test_the_schema_holds_every_timeseries_with_the_fields_of_its_kind() -> None:
-    assert len(SERIES) == len(SCHEMA.series_names())
-    for spec in SERIES:
+    kept = [spec for spec in SERIES if not spec.is_older]
+    assert tuple(spec.slug for spec in kept) == SCHEMA.series_names()
+    for spec in kept:
         schema = SCHEMA.series(spec.slug)
         assert schema is not None
-        assert dict(schema.fields) == FIELDS_BY_KIND[spec.kind.value]  # type: ignore[index]
+        assert dict(schema.fields) == columns_from(f"{SAMPLE} {OWN_FIELDS[spec.kind]}")
+        assert schema.adds_up == (spec.adds_up is AddsUp.SUM)
+
+
+def test_what_is_made_for_older_clients_can_not_be_asked_for(api: ApiClient, user: User) -> None:
+    asked = question(field("hypnogram"), {"hypnogram": "value"}, index="timeseries")
+    refused = api.post(f"/aggregate/v1/user/{user.id}/query", asked)
+    assert refused.status_code == 422
+    assert [(one["loc"][-1], one["type"]) for one in refused.json()["detail"]] == [
+        ("timeseries", "unknown_name"),
+        ("hypnogram", "unknown_name"),
+    ]
 
 
 def test_a_value_at_an_instant(api: ApiClient, team: factories.Tenant, user: User) -> None:
@@ -173,6 +199,20 @@ def test_samples_of_a_workout_name_it_and_its_sport(api: ApiClient, team: factor
     assert ask(api, user, running)["count"] == [2]
 
 
+def test_two_apps_and_two_devices_of_one_phone_are_merged_to_what_the_phone_shows(
+    api: ApiClient, team: factories.Tenant, user: User
+) -> None:
+    """By priority all that the best source stored counts."""
+    for recorder in (("com.apple.health.1", "phone-1"), ("com.apple.health.1", "phone-2"), ("com.runner", None)):
+        phone = DataSource("apple_health_kit", "phone", *recorder)
+        put(team, user, series("steps", ["2026-03-01T12:00"], [1000.0], minutes=60, source=phone))
+    body = question(of("sum", "steps"), by="day", config={"source_mode": "merge"})
+    assert ask(api, user, body) == {
+        "index": ["2026-03-01T00:00:00"], "sum": [1000.0], "lineage.apple_health_kit.phone": [1.0]
+    }  # fmt: skip
+    assert ask(api, user, question(of("sum", "steps"), by="day"))["sum"] == [3000.0]
+
+
 def test_several_resources_in_one_query(api: ApiClient, team: factories.Tenant, user: User) -> None:
     put(
         team,
@@ -195,7 +235,7 @@ def test_several_resources_in_one_query(api: ApiClient, team: factories.Tenant, 
     }
 
 
-@pytest.mark.parametrize("spec", SERIES, ids=lambda spec: spec.slug)
+@pytest.mark.parametrize("spec", [one for one in SERIES if not one.is_older], ids=lambda spec: spec.slug)
 def test_each_timeseries_can_be_asked_for(api: ApiClient, user: User, spec: Any) -> None:
     name = {SeriesKind.NOTE: "content", SeriesKind.BLOOD_PRESSURE: "diastolic"}.get(spec.kind, "value")
     assert ask(api, user, question(of("count", spec.slug, name))) == {"count": [0]}

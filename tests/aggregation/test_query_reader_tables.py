@@ -10,8 +10,8 @@ from aggregation.query_reader import SCHEMA
 from aggregation.records import DataSource
 from aggregation.shapes import device_uuid
 from tests import factories
-from tests.aggregation.queries import ANCHOR_ON, ask, long_sleep, put, question, rows, summary
-from tests.aggregation.summaries import changed, day, run
+from tests.aggregation.queries import ANCHOR_ON, ask, long_sleep, put, question, rows, series, summary
+from tests.aggregation.summaries import RING, changed, day, run
 from tests.clients import ApiClient
 from users.models import User
 
@@ -351,3 +351,14 @@ def test_every_column_of_every_table_can_be_selected(api: ApiClient, team: facto
         "sleep": {1}, "activity": {1}, "workout": {1}, "body": {1}, "meal": {0}, "profile": {0},
         "derived_readiness": {1}, "menstrual_cycle": {1}, "reliability": {5},
     }  # fmt: skip
+
+
+def test_every_source_counts_where_rows_tell_of_sources(api: ApiClient, team: factories.Tenant, user: User) -> None:
+    for source in (RING, DataSource("garmin", "watch")):
+        put(team, user, series("heartrate", ["2026-03-01T12:00"], [60.0], source=source))
+    by_resource = question(
+        {"group_key": "*"},
+        {"func": "count", "arg": {"reliability": "presence_day_count"}},
+        group_by=[{"reliability": "resource"}],
+    )
+    assert ask(api, user, by_resource) == {"group_key.0": ["heartrate"], "count": [2]}

@@ -146,11 +146,12 @@ def test_samples_are_shown_with_their_sources(team: factories.Tenant) -> None:
         "samples_show", str(user.id), "steps", "--team", str(team.team.id), "--from", "2026-03-01T00:01", "--limit", "3"
     )
     assert (len(later["samples"]), later["more"]) == (3, True)
+    assert run("samples_show", str(user.id), "steps", "--limit", "1")["more"] is True
     none = run("samples_show", str(user.id), "steps", "--team", str(team.team.id), "--provider", "garmin")
     assert none == {"samples": [], "more": False}
     with team_scope(team.context):
         records = AccessRecord.objects.filter(action="samples_show")
-        assert [record.object_ids for record in records] == [{"user_id": str(user.id), "resource": "steps"}] * 3
+        assert [record.object_ids for record in records] == [{"user_id": str(user.id), "resource": "steps"}] * 4
 
 
 def test_a_look_at_nobody_is_refused(team: factories.Tenant, other_team: factories.Tenant, user: User) -> None:

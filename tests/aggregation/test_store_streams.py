@@ -90,9 +90,9 @@ def test_moments_are_merged_and_counted_like_samples(in_team: factories.Tenant, 
 
 
 def test_a_stream_tells_of_itself_once_and_shallowly(in_team: factories.Tenant, user: User) -> None:
-    put(in_team, user, stream(5), stream(2, source=DataSource("oura", "phone")))
+    put(in_team, user, stream(5), stream(2, source=DataSource("oura", "phone", device_id="left")))
     types = [event.event_type for event in Event.objects.order_by("id")]
-    assert sorted(types) == ["daily.data.workout_stream.created"] * 2 + ["daily.data.workouts.created"]
+    assert sorted(types) == ["daily.data.workout_stream.created", "daily.data.workouts.created"]
     Event.objects.all().delete()
     put(in_team, user, stream(5))
     assert Event.objects.count() == 0
@@ -102,6 +102,19 @@ def test_a_stream_tells_of_itself_once_and_shallowly(in_team: factories.Tenant, 
     assert event.event_type == "daily.data.workout_stream.updated"
     assert (data["workout_id"], data["provider_id"]) == (str(Summary.objects.get().id), "run-1")
     assert "heartrate" not in event.body
+
+
+def test_a_workout_has_one_stream_whatever_device_told_of_it(in_team: factories.Tenant, user: User) -> None:
+    put(in_team, user, stream(4, source=replace(WATCH, device_id="w-1"), heartrate=[1.0, 2.0, 3.0, 4.0]))
+    result = put(in_team, user, stream(4, first=2, heartrate=[3.5, 4.5, 5.5, 6.5]), run=None)
+    assert result == StoreResult(created={"workout_stream": 2}, changed={"workout_stream": 2})
+    phone = stream(1, source=DataSource("oura", "phone", app_id="com.example"), heartrate=[1.5])
+    assert put(in_team, user, phone, run=None) == StoreResult(changed={"workout_stream": 1})
+    found = kept(in_team, user)
+    assert found.start_us.tolist() == stream(6).time_us.tolist()
+    assert floats(found, "heartrate").tolist() == [1.5, 2.0, 3.5, 4.5, 5.5, 6.5]
+    sources = [orjson.loads(event.body)["data"]["source"]["type"] for event in Event.objects.all()]
+    assert set(sources) == {WATCH.type}
 
 
 def test_a_stream_of_no_workout_is_refused(in_team: factories.Tenant, user: User) -> None:
@@ -162,8 +175,9 @@ def test_all_workouts_are_looked_up_at_once(
     runs = [replace(RUN, external_id=f"run-{number}") for number in range(5)]
     streams = [stream(3, workout=one.external_id) for one in runs]
     samples = [replace(heartrates({BASE_US + n: 60.0}), workout=one.external_id) for n, one in enumerate(runs)]
-    # Savepoint and its release, user, summaries, workouts, locks, blocks read, blocks written.
-    with django_assert_num_queries(8):
+    # Savepoint and its release, user, summaries, workouts, locks, blocks read, blocks written, the note of what series
+    # hold.
+    with django_assert_num_queries(9):
         result = health_data_store(
             team=in_team.context, user_id=user.id, summaries=runs, series=samples, streams=streams, emit=False
         )

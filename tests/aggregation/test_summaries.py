@@ -45,6 +45,17 @@ def test_versions_in_one_batch_count_as_if_they_came_one_after_another(in_team: 
     assert Summary.objects.get(resource="sleep").payload["score"] == 70
 
 
+def test_many_versions_in_one_batch_cost_two_statements(
+    in_team: factories.Tenant, user: User, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    versions = [night(score=1 + number % 100) for number in range(300)]
+    # Savepoint and its release, user held, the first and the last version written.
+    with django_assert_num_queries(5):
+        result = health_data_store(team=in_team.context, user_id=user.id, summaries=versions, emit=False)
+    assert result == StoreResult(created={"sleep": 1}, changed={"sleep": 299})
+    assert Summary.objects.get().payload["score"] == 100
+
+
 def test_a_summary_is_known_by_user_resource_provider_and_its_own_id(in_team: factories.Tenant, user: User) -> None:
     other = factories.user_make(in_team)
     same_id = [day("x"), night("x"), changed(day("x"), source=DataSource("garmin", "watch"))]

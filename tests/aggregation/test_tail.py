@@ -18,7 +18,7 @@ from aggregation.models import Block, Series, Tail
 from aggregation.records import OFFSET_UNKNOWN, Refusal, StoreResult
 from aggregation.services import health_data_store
 from aggregation.store import read, statements
-from aggregation.store.tail import live_post, tail_append, tails_fold
+from aggregation.store.tail import TailDue, live_post, tail_append, tails_due, tails_fold
 from healthsvc.kernel import clock
 from healthsvc.kernel.errors import ServiceError
 from healthsvc.kernel.scope import team_scope
@@ -270,6 +270,45 @@ def test_the_tails_of_a_person_on_the_way_out_are_left_alone(in_team: factories.
     User.objects.filter(pk=user.pk).update(deleted_at=clock.now())
     assert tails_fold(in_team.context, user.id, series_ids()[0]) == 0
     assert (Block.objects.get().n, Tail.objects.count()) == (100, 1)
+
+
+def test_the_tails_of_people_on_the_way_out_keep_nobody_elses_waiting(
+    in_team: factories.Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leaving = [factories.user_make(in_team) for _ in range(3)]
+    staying = [factories.user_make(in_team) for _ in range(3)]
+    for person in (*leaving, *staying):
+        begun(in_team, person)
+        put(in_team, person, minutes(100, 101))
+    User.objects.filter(pk__in=[person.pk for person in leaving]).update(deleted_at=clock.now())
+    ages = {person.pk: timedelta(days=2 if person in leaving else 1) for person in (*leaving, *staying)}
+    for user_id, age in ages.items():
+        Tail.objects.filter(user_id=user_id).update(created_at=clock.now() - age)
+    monkeypatch.setattr("aggregation.tasks._FOLD_SERIES", 2)
+    monkeypatch.setattr("aggregation.store.tail._DUE_ROWS", 2)
+    tasks.tails_fold()
+    assert set(Tail.objects.values_list("user_id", flat=True)) == {person.pk for person in leaving}
+
+
+def test_a_round_of_folding_that_folds_nothing_is_the_last_one(
+    in_team: factories.Tenant, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look for tails and their folding the person leaves."""
+    begun(in_team, user)
+    put(in_team, user, minutes(100, 101))
+    Tail.objects.update(created_at=clock.now() - timedelta(days=1))
+    looks: list[int] = []
+
+    def then_leaves(*, limit: int) -> list[TailDue]:
+        due = tails_due(limit=limit)
+        looks.append(len(due))
+        with team_scope(in_team.context):
+            User.objects.filter(pk=user.pk).update(deleted_at=clock.now())
+        return due
+
+    monkeypatch.setattr(services, "tails_due", then_leaves)
+    tasks.tails_fold()
+    assert (looks, Tail.objects.count()) == ([1], 1)
 
 
 def test_sizes_count_tails(in_team: factories.Tenant, user: User) -> None:

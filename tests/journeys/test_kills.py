@@ -65,7 +65,8 @@ def test_nothing_acknowledged_is_lost_or_doubled(running: Service, customer: Rec
     assert len(acknowledged) > 20
     wait_for("every acknowledged event arrived", lambda: acknowledged <= arrived(customer, secret), seconds=180)
     announced = [name for _, name in sorted(arrived_names(customer, secret).items()) if name.startswith("historical")]
-    assert sorted(announced) == [f"historical.data.{name}.created" for name in ("heartrate", "sleep", "steps")]
+    resources = ("heartrate", "sleep", "sleep_cycle", "steps")
+    assert sorted(announced) == [f"historical.data.{name}.created" for name in resources]
     assert running.stop() == 0
 
 

@@ -9,7 +9,8 @@ import pytest
 from django.db import connection as database
 from django.test.utils import CaptureQueriesContext
 
-from aggregation.records import DataSource, SeriesBatch, SummaryRecord
+from aggregation.models import Tail
+from aggregation.records import OFFSET_UNKNOWN, DataSource, SeriesBatch, SummaryRecord
 from aggregation.services import health_data_store
 from healthsvc.kernel import clock
 from healthsvc.kernel.scope import team_scope
@@ -148,6 +149,39 @@ def test_days_with_data_are_counted_within_the_range(api: ApiClient, team: Tenan
         "activity": 2,
         "fall": 3,
     }
+
+
+def test_days_are_the_persons_own(api: ApiClient, team: Tenant, pull_make: PullMake) -> None:
+    """Both evenings, early in the day after by UTC, and a morning that is still the day before."""
+    user = user_make(team, fallback_time_zone="Asia/Tokyo")
+    connection = connection_make(team, user)
+    pull_make(connection, start_on=date(2026, 3, 1), end_on=date(2026, 3, 10))
+    pull_make(connection, "fall", start_on=date(2026, 3, 1), end_on=date(2026, 3, 10))
+    pacific = heartrates({us(2026, 3, 2, 4): 60.0, us(2026, 3, 2, 20): 60.0}, source=OURA, offset_seconds=-28_800)
+    before = heartrates({us(2026, 3, 1, 7): 60.0}, source=OURA, offset_seconds=-28_800)
+    last = heartrates({us(2026, 3, 11, 7): 60.0, us(2026, 3, 11, 8): 60.0}, source=OURA, offset_seconds=-28_800)
+    tokyo = heartrates(
+        {us(2026, 3, 5, 14): 60.0, us(2026, 3, 5, 15): 60.0, us(2026, 3, 10, 15): 60.0},
+        source=DataSource("oura", "phone"),
+        offset_seconds=OFFSET_UNKNOWN,
+    )
+    store(team, user, pacific, before, last, tokyo, typed("fall", OURA, us(2026, 2, 28, 23), value=1.0, minutes=1))
+    shown = get(api)[0]["provider"]["oura"]["pulled"]
+    # 1, 2 and 10 March in America, 5 and 6 in Japan; 28 February and 11 March are outside.
+    assert shown["heartrate"]["days_with_data"] == 5
+    assert shown["fall"]["days_with_data"] == 0
+
+
+def test_a_sample_that_waits_in_the_tail_tells_of_its_day(api: ApiClient, team: Tenant, pull_make: PullMake) -> None:
+    user = user_make(team)
+    pull_make(connection_make(team, user))
+    store(team, user, heartrates({us(2026, 3, 2, 12) + minute: 60.0 for minute in range(40)}, source=OURA))
+    store(team, user, heartrates({us(2026, 3, 2, 23): 60.0}, source=OURA, offset_seconds=7_200))
+    with team_scope(team.context):
+        assert Tail.objects.count() == 1
+    assert get(api)[0]["provider"]["oura"]["pulled"]["heartrate"]["days_with_data"] == 2
+    store(team, user, heartrates({us(2026, 3, 2, 23): 60.0}, source=OURA))
+    assert get(api)[0]["provider"]["oura"]["pulled"]["heartrate"]["days_with_data"] == 1
 
 
 def test_the_last_first_pull_counts_and_refreshes_do_not(api: ApiClient, team: Tenant, pull_make: PullMake) -> None:

@@ -1,23 +1,27 @@
 """Events: true with their change, complete in the catalogue, fanned out once to who wants them."""
 
+from collections.abc import Iterator
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import orjson
 import pytest
 from django.db import ProgrammingError, connection, transaction
-from pytest_django import DjangoCaptureOnCommitCallbacks
+from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
 
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
+from healthsvc.kernel.typing import JSONValue
 from tests import factories
 from tests.documents import MANAGEMENT_URLCONF, TEAM_URLCONF, document
 from tests.factories import Tenant
 from tests.webhooks.conftest import SOME_EVENT, deliveries, emit, endpoint_make
 from webhooks import services, tasks
+from webhooks.constants import EMIT_CHARACTERS, EMIT_ROWS
 from webhooks.models import Event
 from webhooks.registry import EventType, event_types, event_types_register
 
 URL = "https://hooks.example.com/a"
+USER_ID = UUID("01934c7e-2b1d-7d04-8a7e-51d2f9b7c6aa")
 
 
 def events() -> list[Event]:
@@ -43,7 +47,7 @@ def test_the_envelope_is_exact_and_sealed(team: Tenant) -> None:
     )
     with system_scope(SystemScope.DELIVERY), connection.cursor() as cursor:
         cursor.execute("SELECT body FROM webhooks_event")
-        assert b"Zo" not in bytes(cursor.fetchone()[0])
+        assert b"event_type" not in bytes(cursor.fetchone()[0])
 
 
 def test_a_change_that_is_undone_tells_nobody(team: Tenant) -> None:
@@ -60,6 +64,8 @@ def test_outside_a_transaction_nothing_is_emitted() -> None:
     arguments: dict[str, Any] = {"event_type": SOME_EVENT, "data": {}, "user_id": None, "client_user_id": None}
     with team_scope(tenant.context), pytest.raises(RuntimeError, match="transaction"):
         services.event_emit(team=tenant.context, **arguments)
+    with team_scope(tenant.context), pytest.raises(RuntimeError, match="transaction"):
+        services.events_emit(team=tenant.context, events=[], user_id=None, client_user_id=None)
     assert events() == []
 
 
@@ -96,6 +102,77 @@ def test_one_message_a_transaction_is_sent_after_its_commit(
         for _ in range(3):
             emit(team)
     assert len(callbacks) == 1
+
+
+def emit_many(tenant: Tenant, *given: tuple[str, JSONValue]) -> int:
+    """Events of a team, in a transaction of their own."""
+    with team_scope(tenant.context), transaction.atomic():
+        return services.events_emit(
+            team=tenant.context, events=iter(given), user_id=USER_ID, client_user_id="customer-1"
+        )
+
+
+def test_many_events_are_as_those_emitted_one_by_one(team: Tenant) -> None:
+    given: list[tuple[str, JSONValue]] = [(SOME_EVENT, {"number": number, "name": "Zoë"}) for number in range(3)]
+    for event_type, data in given:
+        emit(team, event_type, data=data, user_id=USER_ID, client_user_id="customer-1")
+    assert emit_many(team, *given) == 3
+    found = events()
+    assert [event.body for event in found[3:]] == [event.body for event in found[:3]]
+    assert {(event.event_type, event.user_id, event.endpoint_id, event.fanned_out_at) for event in found} == {
+        (SOME_EVENT, USER_ID, None, None)
+    }
+    with system_scope(SystemScope.DELIVERY), connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM webhooks_event WHERE position('event_type'::bytea IN body) > 0")
+        assert cursor.fetchone()[0] == 0
+
+
+def test_many_events_are_one_statement_and_one_message(
+    team: Tenant,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    with django_capture_on_commit_callbacks() as callbacks, team_scope(team.context):
+        for count in (1, EMIT_ROWS):
+            many = ((SOME_EVENT, {"number": number}) for number in range(count))
+            with django_assert_num_queries(1):
+                services.events_emit(team=team.context, events=many, user_id=USER_ID, client_user_id=None)
+    assert len(callbacks) == 1
+
+
+def test_many_events_are_taken_by_the_statement_and_keep_their_order(
+    team: Tenant, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    counts: list[int] = []
+
+    def large(total: int) -> Iterator[tuple[str, JSONValue]]:
+        for number in range(total):
+            counts.append(Event.objects.count())
+            yield SOME_EVENT, {"number": number, "text": "x" * (EMIT_CHARACTERS // 2)}
+
+    with team_scope(team.context):
+        services.events_emit(team=team.context, events=large(5), user_id=USER_ID, client_user_id=None)
+    assert counts == [0, 0, 2, 2, 4]  # two were written before the third was made
+    assert [orjson.loads(event.body or "")["data"]["number"] for event in events()] == list(range(5))
+    with team_scope(team.context), django_assert_num_queries(2):
+        small = ((SOME_EVENT, number) for number in range(EMIT_ROWS + 1))
+        services.events_emit(team=team.context, events=small, user_id=USER_ID, client_user_id=None)
+
+
+def test_no_events_are_no_statement_and_no_message(
+    team: Tenant,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    with team_scope(team.context), django_capture_on_commit_callbacks() as callbacks, django_assert_num_queries(0):
+        assert services.events_emit(team=team.context, events=(), user_id=None, client_user_id=None) == 0
+    assert callbacks == []
+
+
+def test_an_unknown_event_among_many_undoes_them_all(team: Tenant) -> None:
+    with pytest.raises(ValueError, match=r"nobody\.knows"):
+        emit_many(team, (SOME_EVENT, {}), ("nobody.knows", {}))
+    assert events() == []
 
 
 def test_fan_out_is_done_once(team: Tenant) -> None:

@@ -1,6 +1,6 @@
 """Events: written with their change, fanned out to endpoints, sent again, and purged when their time is over."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -17,7 +17,7 @@ from healthsvc.kernel.rows import team_values
 from healthsvc.kernel.scope import SystemScope, system_scope
 from healthsvc.kernel.typing import JSONValue
 from webhooks import walker
-from webhooks.constants import FAN_OUT_ROWS, PURGE_ROWS, RETENTION_DAYS
+from webhooks.constants import EMIT_CHARACTERS, EMIT_ROWS, FAN_OUT_ROWS, PURGE_ROWS, RETENTION_DAYS
 from webhooks.models import Attempt, Delivery, Endpoint, Event
 from webhooks.registry import is_registered
 
@@ -42,25 +42,59 @@ def event_emit(
     team (or of delivery) and inside the transaction of the change that the event tells of: RuntimeError outside one.
     ValueError for an event that no app registered.
     """
-    return _emit(team, event_type, data, user_id, client_user_id, endpoint=None)
+    _require_transaction()
+    event = _event(team, event_type, data, user_id, client_user_id)
+    event.save(force_insert=True)
+    _fan_out_wake()
+    return event.id
+
+
+def events_emit(
+    *,
+    team: TeamContext,
+    events: Iterable[tuple[str, JSONValue]],
+    user_id: UUID | None,
+    client_user_id: str | None,
+) -> int:
+    """As `event_emit`, for many events of one user: (type, data), owed in their order; how many.
+
+    They are taken from `events` as they are written, some hundreds or some megabytes in a statement, so that neither
+    the statements nor the memory grow with each event.
+    """
+    _require_transaction()
+    count = 0
+    made = (_event(team, event_type, data, user_id, client_user_id) for event_type, data in events)
+    for batch in _batches(made):
+        Event.objects.bulk_create(batch)
+        count += len(batch)
+    if count:
+        _fan_out_wake()
+    return count
 
 
 def event_emit_to(endpoint: Endpoint, *, team: TeamContext, event_type: str, data: JSONValue) -> UUID:
     """As `event_emit`, to one endpoint only, whatever it filters."""
-    return _emit(team, event_type, data, None, None, endpoint=endpoint)
+    _require_transaction()
+    event = _event(team, event_type, data, None, None, endpoint)
+    event.save(force_insert=True)
+    _fan_out_wake()
+    return event.id
 
 
-def _emit(
+def _require_transaction() -> None:
+    if not connection.in_atomic_block:
+        raise RuntimeError("An event is written in the transaction of its change; there is none.")
+
+
+def _event(
     team: TeamContext,
     event_type: str,
     data: JSONValue,
     user_id: UUID | None,
     client_user_id: str | None,
-    *,
-    endpoint: Endpoint | None,
-) -> UUID:
-    if not connection.in_atomic_block:
-        raise RuntimeError("An event is written in the transaction of its change; there is none.")
+    endpoint: Endpoint | None = None,
+) -> Event:
+    """The event, not yet written."""
     if not is_registered(event_type):
         raise ValueError(f"No app has registered the event {event_type}.")
     envelope = {
@@ -70,7 +104,7 @@ def _emit(
         "user_id": str(user_id) if user_id else None,
         "client_user_id": client_user_id,
     }
-    event = Event.objects.create(
+    return Event(
         **team_values(team),
         event_type=event_type,
         user_id=user_id,
@@ -78,8 +112,20 @@ def _emit(
         endpoint=endpoint,
         created_at=clock.now(),
     )
-    _fan_out_wake()
-    return event.id
+
+
+def _batches(events: Iterable[Event]) -> Iterator[list[Event]]:
+    """Events by the statement, at least one in each."""
+    batch: list[Event] = []
+    characters = 0
+    for event in events:
+        batch.append(event)
+        characters += len(event.body or "")
+        if len(batch) >= EMIT_ROWS or characters >= EMIT_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
 
 
 def _fan_out_wake() -> None:

@@ -28,9 +28,14 @@ HRV = SeriesSpec(
     adds_up=AddsUp.MEAN,
     lowest=0.0,
     highest=2_000.0,
-    meaning="Heart rate variability as the root mean square of successive differences, ms.",
+    meaning=(
+        "Heart rate variability as the root mean square of successive differences, ms; of samples of type `sdnn` as the"
+        " standard deviation of intervals between beats, ms."
+    ),
     definition="The API's ClientFacingHRVTimeseries.",
     accepted=accepted.MILLISECONDS,
+    accepted_by_type=accepted.STANDARD_DEVIATION,
+    units_by_type={"sdnn": "sdnn"},
 )
 BLOOD_PRESSURE = SeriesSpec(
     slug="blood_pressure",

@@ -10,10 +10,10 @@ from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
+from aggregation.planning import query_plan
 from aggregation.query import Plan, QueryError, query_parse, query_run
 from aggregation.query.compile import QueryPlan
 from aggregation.query.resolved import INDEX, Condition, Every, PairTest, ValueTest
-from aggregation.query_api import query_plan
 from aggregation.query_reader import StoreReader, local_now_us
 from aggregation.query_reader.watched import WatchedReader
 from aggregation.store.days import instant_of_us

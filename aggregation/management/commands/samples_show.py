@@ -1,7 +1,8 @@
-"""`samples_show USER RESOURCE --team ID [--from] [--to] [--provider] [--limit]`: a user's samples, for an operator."""
+"""`samples_show USER RESOURCE [--from] [--to] [--provider] [--limit]`: a user's samples, for an operator."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
@@ -36,7 +37,7 @@ class Command(OperatorCommand):
         """Whose, of what, and when."""
         parser.add_argument("user", help="the user's id")
         parser.add_argument("resource", help="the resource's slug, as in events")
-        parser.add_argument("--team", required=True, help="the user's team")
+        parser.add_argument("--team", help="the user's team; refused where the user is of another one")
         parser.add_argument("--from", dest="start", help="the first instant, ISO 8601; UTC unless it says otherwise")
         parser.add_argument("--to", dest="end", help="the instant to stop before, likewise")
         parser.add_argument("--provider", default="", help="only samples of this provider")
@@ -46,7 +47,9 @@ class Command(OperatorCommand):
         """The samples, and whether there are more."""
         spec = SERIES_BY_SLUG.get(options["resource"])
         if spec is None:
-            raise CommandError("There is no such timeseries resource.")
+            near = get_close_matches(options["resource"], SERIES_BY_SLUG)
+            hint = f" Did you mean {' or '.join(near)}?" if near else " docs/resources.md lists them."
+            raise CommandError(f"There is no such timeseries resource.{hint}")
         if not 0 < options["limit"] <= PAGE_SAMPLES_MAXIMUM:
             raise CommandError(f"The limit is from 1 to {PAGE_SAMPLES_MAXIMUM}.")
         first = Moment(_instant_us(options["start"], EARLIEST_US), local=False)
@@ -77,9 +80,11 @@ def _instant_us(text: str | None, otherwise: int) -> int:
     return us_of_instant(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
-def _user_of(user_id: str, team_id: str) -> User:
+def _user_of(user_id: str, team_id: str | None) -> User:
     with system_scope(SystemScope.STAFF):
-        users = User.objects.living().filter(pk=uuid_argument(user_id), team_id=uuid_argument(team_id))
+        users = User.objects.living().filter(pk=uuid_argument(user_id))
+        if team_id is not None:
+            users = users.filter(team_id=uuid_argument(team_id))
         user = users.first()
     if user is None:
         raise not_found()

@@ -3,6 +3,7 @@
 from datetime import date, timedelta
 
 from aggregation.apple_health.limits import ExportLimits
+from aggregation.catalogue import SERIES_BY_SLUG
 from aggregation.records import SummaryRecord
 from tests.aggregation.apple_health.reading import Reading, document, read
 
@@ -51,6 +52,24 @@ def test_half_a_pressure_is_refused_by_name() -> None:
     reading = read(document(mmhg(SYSTOLIC, "118"), mmhg(DIASTOLIC, "76"), mmhg(SYSTOLIC, "120", later)))
     assert pressures(reading) == [(118.0, 76.0)]
     assert reading.refused() == {(SYSTOLIC, "no_pair"): 1}
+
+
+def test_the_latest_reading_of_a_moment_wins() -> None:
+    reading = read(document(mmhg(SYSTOLIC, "118"), mmhg(DIASTOLIC, "76"), mmhg(SYSTOLIC, "121"), mmhg(DIASTOLIC, "75")))
+    assert pressures(reading) == [(121.0, 75.0)]
+
+
+def test_halves_are_in_the_range_that_the_store_takes() -> None:
+    spec = SERIES_BY_SLUG["blood_pressure"]
+    for field, kind in zip(spec.fields, (SYSTOLIC, DIASTOLIC), strict=True):
+        other = DIASTOLIC if kind == SYSTOLIC else SYSTOLIC
+        for value, problem in (
+            (field.lowest, {}),
+            (field.highest, {}),
+            (field.lowest - 1, {(kind, "out_of_range"): 1, (other, "no_pair"): 1}),
+            (field.highest + 1, {(kind, "out_of_range"): 1, (other, "no_pair"): 1}),
+        ):
+            assert read(document(mmhg(kind, str(value)), mmhg(other, "80"))).refused() == problem
 
 
 def test_pressures_in_kilopascals_and_out_of_range() -> None:

@@ -5,11 +5,11 @@ from itertools import chain
 import pytest
 
 from aggregation.apple_health.categories import CATEGORIES
+from aggregation.apple_health.collector import READABLE
 from aggregation.apple_health.cycles import CYCLE_RULES
 from aggregation.apple_health.left_out import WITHOUT_RESOURCE, reason_of
 from aggregation.apple_health.nutrients import NUTRIENTS
 from aggregation.apple_health.quantities import QUANTITIES, SUMMARY_MEASURES
-from aggregation.apple_health.reader import RESOURCES
 from aggregation.apple_health.sleep import SLEEP_TYPE
 from aggregation.catalogue import SERIES_BY_SLUG, STREAM_BY_SLUG, SUMMARY_BY_SLUG
 from tests.aggregation.apple_health.reading import Reading, document, read
@@ -234,8 +234,24 @@ def test_every_type_of_the_tables_has_one_place_only() -> None:
 
 
 def test_every_resource_is_in_the_catalogue() -> None:
-    assert {*SERIES_BY_SLUG, *SUMMARY_BY_SLUG, *STREAM_BY_SLUG} >= RESOURCES
-    assert len(RESOURCES) == 55
+    assert {*SERIES_BY_SLUG, *SUMMARY_BY_SLUG, *STREAM_BY_SLUG} >= READABLE
+    assert len(READABLE) == 55
+
+
+def test_every_resource_of_a_summary_has_its_range_from_the_catalogue() -> None:
+    too_much = (
+        record(QUANTITY + "Height", "301", "cm"),
+        record(QUANTITY + "RestingHeartRate", "401", "count/min"),
+        '<ActivitySummary dateComponents="2024-03-20" activeEnergyBurned="50001" activeEnergyBurnedUnit="kcal"/>',
+    )
+    assert set(read(document(*too_much)).refused().values()) == {1}
+    assert len(read(document(*too_much)).refused()) == 3
+    enough = (
+        record(QUANTITY + "Height", "300", "cm"),
+        record(QUANTITY + "RestingHeartRate", "400", "count/min"),
+        '<ActivitySummary dateComponents="2024-03-20" activeEnergyBurned="50000" activeEnergyBurnedUnit="kcal"/>',
+    )
+    assert read(document(*enough)).refused() == {}
 
 
 def test_resting_and_walking_heart_rate_are_fields_of_the_day() -> None:

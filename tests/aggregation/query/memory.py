@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from aggregation.query import (
-    DEFAULT_SCHEMA,
     Budget,
     Labels,
     Priorities,
+    Reader,
     SeriesArrays,
     SeriesSource,
     Table,
@@ -22,6 +22,7 @@ from aggregation.query import (
 )
 from aggregation.query.reader import FieldValues, ListValues
 from aggregation.query.schema import ELEMENT, LIST_TYPES
+from aggregation.query_reader import SCHEMA
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -72,7 +73,7 @@ class MemoryReader:
 
 
 def _cells(table: str, name: str, cells: list[Any]) -> Any:
-    schema = DEFAULT_SCHEMA.table(table)
+    schema = SCHEMA.table(table)
     if schema is not None and schema.columns.get(name) in LIST_TYPES:
         return list_values(cells, list(schema.lists[name]))
     return cells
@@ -157,7 +158,7 @@ def trunc(unit: str, value: int = 1, index: str = "heartrate") -> dict[str, obje
 
 def answered(
     request: object,
-    reader: MemoryReader,
+    reader: Reader,
     *,
     priorities: Priorities | None = None,
     budget: Budget | None = None,
@@ -165,5 +166,5 @@ def answered(
     now: datetime | None = None,
 ) -> list[Table]:
     """Parse, compile and run; `now` is the person's local time."""
-    plan = query_compile(query_parse(request), DEFAULT_SCHEMA, priorities, budget, qualified_names)
+    plan = query_compile(query_parse(request), SCHEMA, priorities, budget, qualified_names)
     return query_run(plan, reader, now_us=None if now is None else microseconds(now))

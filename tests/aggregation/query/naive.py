@@ -171,7 +171,7 @@ def _cell(row: Row, item: Query) -> Any:
     if "select" in item:
         return _subquery(row, item)
     if "value_macro" in item:
-        return row[f"macro:{item['value_macro']}:1"]
+        return row[f"macro:{item['value_macro']}:2026-11"]
     if "index" in item:
         return row["index"] if item["index"] in {"timeseries", row["table"], row["resource"]} else None
     if "source" in item:

@@ -34,6 +34,12 @@ class Settings:
             standing = (2, 0)
         return (ORDER.index(source_type), standing, provider)
 
+    def recorder(self, row: Row) -> tuple[Any, ...]:
+        """The source, of one source the device before the apps on it."""
+        app = row["source_app_id"]
+        standing = 0 if app is None else 1 if app.startswith("com.apple.health") else 2
+        return (*self.rank(source_of(row)), standing, app or "", row["source_device_id"] or "")
+
 
 def source_of(row: Row) -> Source:
     return (row["source_provider"], row["source_type"])
@@ -60,10 +66,10 @@ def merged(
         cells.setdefault((row["resource"], cell), []).append(row)
     for (resource, _), members in cells.items():
         covered: list[Stretch] = []
-        for source in sorted({source_of(row) for row in members}, key=settings.rank):
+        for recorder in sorted({settings.recorder(row) for row in members}):
             new: list[Stretch] = []
             for row in members:
-                if source_of(row) != source:
+                if settings.recorder(row) != recorder:
                     continue
                 share = open_share(row, covered)
                 if resource not in adds_up:

@@ -18,7 +18,8 @@ SOURCES = st.builds(
     SeriesSource,
     provider=st.sampled_from(["oura", "withings", "fitbit"]),
     type=st.sampled_from(["watch", "ring", "phone", "unknown"]),
-    app_id=st.sampled_from([None, "app.one", "app.two"]),
+    app_id=st.sampled_from([None, "app.one", "com.apple.health.7"]),
+    device_id=st.sampled_from([None, "device-1"]),
     workout_id=st.none(),
     sport=st.sampled_from([None, "running"]),
 )
@@ -46,7 +47,7 @@ ALIGNED = {
 PARTS = ["minute", "hour", "day", "week", "month", "year", "weekday", "week_of_year", "day_of_year"]
 OPERATORS = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
 #: Resources of an instant; the others have a duration.
-INSTANT = frozenset({"heartrate", "blood_pressure", "note"})
+INSTANT = frozenset({"heartrate", "blood_pressure", "note", "electrocardiogram_voltage", "weight"})
 ADDS_UP = frozenset({"steps", "water"})
 Json = dict[str, Any]
 
@@ -190,10 +191,10 @@ NIGHTS: st.SearchStrategy[Json] = st.fixed_dictionaries(
         "duration_second": st.none() | st.integers(-5, 40_000),
         "score": st.none() | st.integers(0, 100),
         "session_start": _MOMENTS,
-        "macro:sleep_score:1": st.none() | NUMBERS,
-        "macro:chronotype:1": st.sampled_from([None, "lark", "owl"]),
-        "macro:asleep_at:1": _MOMENTS,
-        "macro:awakenings:1": st.none() | st.integers(0, 9),
+        "macro:sleep_score:2026-11": st.none() | NUMBERS,
+        "macro:chronotype:2026-11": st.sampled_from([None, "lark", "owl"]),
+        "macro:asleep_at:2026-11": _MOMENTS,
+        "macro:awakenings:2026-11": st.none() | st.integers(0, 9),
         **_SOURCE,
     }
 )

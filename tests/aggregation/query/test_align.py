@@ -6,7 +6,8 @@ from typing import Any
 import orjson
 import pytest
 
-from aggregation.query import DEFAULT_SCHEMA, Budget, QueryError, SeriesSource, query_compile, query_parse, render_json
+from aggregation.query import Budget, QueryError, SeriesSource, query_compile, query_parse, render_json
+from aggregation.query_reader import SCHEMA
 from healthsvc.kernel import clock
 from tests.aggregation.query.memory import MemoryReader, aggregate, answered, body, trunc
 from tests.aggregation.query.test_run import RING, WATCH, beat
@@ -201,7 +202,7 @@ def test_what_cannot_be_aligned_is_refused(
 ) -> None:
     query = {**aligned("forward", {"unit": "hour", "value": 2}), **changes}
     with pytest.raises(QueryError) as caught:
-        query_compile(query_parse(body(query)), DEFAULT_SCHEMA)
+        query_compile(query_parse(body(query)), SCHEMA)
     (problem,) = caught.value.problems
     assert (problem.loc[3:], problem.type.value, problem.msg) == (loc, problem_type, msg)
 
@@ -227,10 +228,10 @@ def test_a_cap_reaches_the_next_bucket_in_every_month(
 ) -> None:
     query = aligned("nearest", {"unit": cap[0], "value": cap[1]}, group_by=[trunc(*bucket)])
     if reaches:
-        query_compile(query_parse(body(query)), DEFAULT_SCHEMA)
+        query_compile(query_parse(body(query)), SCHEMA)
         return
     with pytest.raises(QueryError) as caught:
-        query_compile(query_parse(body(query)), DEFAULT_SCHEMA)
+        query_compile(query_parse(body(query)), SCHEMA)
     assert caught.value.problems[0].loc[3:] == ("align", "carry", "span")
 
 

@@ -1,5 +1,6 @@
 """Merged sources, worked out by hand: what is counted, what is not, and who gave how much."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,7 +9,6 @@ import orjson
 import pytest
 
 from aggregation.query import (
-    DEFAULT_SCHEMA,
     Priorities,
     QueryError,
     SeriesSource,
@@ -17,6 +17,7 @@ from aggregation.query import (
     render_json,
 )
 from aggregation.query.merge import Samples, counted_shares
+from aggregation.query_reader import SCHEMA
 from tests.aggregation.query.memory import MemoryReader, Sample, aggregate, answered, body, trunc
 
 WATCH = SeriesSource("apple_health_kit", "watch")
@@ -135,9 +136,32 @@ def test_instants_that_add_up_are_counted_once() -> None:
     assert merged(query, samples)["sum"] == [580.0]
 
 
-def test_samples_of_one_source_stand_side_by_side() -> None:
-    app = SeriesSource("apple_health_kit", "watch", "app.two")
-    samples = [walk("10:00", "10:10", 100, WATCH), walk("10:00", "10:10", 50, app)]
+def test_apps_and_devices_of_one_source_are_merged_too() -> None:
+    def phone(app_id: str | None = None, device_id: str | None = None) -> SeriesSource:
+        return SeriesSource("apple_health_kit", "phone", app_id, device_id=device_id)
+
+    for other in (phone("com.runner"), phone(device_id="another")):
+        samples = [walk("10:00", "11:00", 1000, PHONE), walk("10:00", "11:00", 1000, other)]
+        assert merged(summed("day"), samples) == {
+            "index": ["2025-02-17T00:00:00"], "sum": [1000.0], "count": [1], OF_PHONE: [1.0]
+        }  # fmt: skip
+        samples.append(walk("10:30", "11:30", 600, other))
+        assert merged(summed("day"), samples)["sum"] == [1300.0]
+    everyone = [phone("aaa"), phone("com.apple.health.7", "b"), phone("com.apple.health.7", "a"), phone(), WATCH]
+    counted = []
+    while everyone:
+        samples = [walk("10:00", "11:00", 100 + place, one) for place, one in enumerate(everyone)]
+        counted.append(everyone.pop(round(merged(summed("day"), samples)["sum"][0]) - 100))
+    assert counted == [WATCH, phone(), phone("com.apple.health.7", "a"), phone("com.apple.health.7", "b"), phone("aaa")]
+
+
+def test_by_priority_the_apps_and_devices_of_the_best_source_all_count() -> None:
+    samples = [walk("10:00", "11:00", 1000, PHONE), walk("10:00", "11:00", 1000, replace(PHONE, app_id="com.runner"))]
+    assert merged(summed("day"), samples, "priority")["sum"] == [2000.0]
+
+
+def test_samples_of_one_app_and_device_stand_side_by_side() -> None:
+    samples = [walk("10:00", "10:10", 100, WATCH), walk("10:05", "10:10", 50, WATCH)]
     assert merged(summed("day"), samples)["sum"] == [150.0]
 
 
@@ -227,7 +251,7 @@ def test_the_hour_that_comes_twice_is_told_apart_by_instants() -> None:
     assert (result["table"]["index"], result["table"]["sum"]) == (["2025-10-26T02:00:00"], [180.0])
 
 
-def test_summaries_are_kept_by_priority_and_whole_windows_count_every_source() -> None:
+def test_summaries_are_kept_by_priority() -> None:
     night = {
         "index": datetime.fromisoformat("2025-02-17T07:00:00"),
         "score": 80,
@@ -239,13 +263,13 @@ def test_summaries_are_kept_by_priority_and_whole_windows_count_every_source() -
     reader = MemoryReader(tables={"sleep": [night, other]})
     (result,) = orjson.loads(render_json(answered(body(query, mode="merge"), reader)))["results"]
     assert result["table"] == {"index": ["2025-02-17T00:00:00"], "mean": [60.0]}
-    assert merged({"select": [aggregate("sum", "steps")]}, DAY) == {"sum": [4000.0]}
 
 
-def test_merging_needs_buckets() -> None:
-    query = {"select": [aggregate("sum", "steps")], "group_by": [{"source": "source_app_id"}]}
+@pytest.mark.parametrize("group_by", [[{"source": "source_app_id"}], []])
+def test_merging_needs_buckets(group_by: list[dict[str, str]]) -> None:
+    query = {"select": [aggregate("sum", "steps")], "group_by": group_by}
     with pytest.raises(QueryError) as caught:
-        query_compile(query_parse(body(query, mode="merge")), DEFAULT_SCHEMA)
+        query_compile(query_parse(body(query, mode="merge")), SCHEMA)
     (problem,) = caught.value.problems
     assert (problem.loc, problem.type.value, problem.msg) == (
         ("body", "queries", 0, "group_by"),

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from aggregation.query import DEFAULT_SCHEMA, query_compile, query_parse
+from aggregation.query import query_compile, query_parse
+from aggregation.query_reader import SCHEMA
 from tests.aggregation.query.memory import aggregate, body, trunc
 
 
@@ -107,7 +108,7 @@ NIGHTLY = [trunc("day", 1, "sleep")]
             id="functions of value macros",
         ),
         pytest.param(
-            {"select": [{"value_macro": "sleep_score"}, {"value_macro": "asleep_at", "version": "1"}]},
+            {"select": [{"value_macro": "sleep_score"}, {"value_macro": "asleep_at", "version": "2026-11"}]},
             ["sleep_score", "asleep_at"],
             ["sleep_score", "asleep_at"],
             id="value macros",
@@ -150,5 +151,5 @@ NIGHTLY = [trunc("day", 1, "sleep")]
 def test_names(query: dict[str, Any], short: list[str], qualified: list[str]) -> None:
     batch = query_parse(body(query))
     for qualified_names, expected in ((False, short), (True, qualified)):
-        plan = query_compile(batch, DEFAULT_SCHEMA, qualified_names=qualified_names)
+        plan = query_compile(batch, SCHEMA, qualified_names=qualified_names)
         assert [output.name for output in plan.queries[0].outputs] == expected

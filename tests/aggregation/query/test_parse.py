@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from aggregation.query import DEFAULT_SCHEMA, QueryError, query_compile, query_parse
+from aggregation.query import QueryError, query_compile, query_parse
 from aggregation.query.nodes import (
     Aggregate,
     Align,
@@ -30,6 +30,7 @@ from aggregation.query.nodes import (
     Unit,
     ValueMacro,
 )
+from aggregation.query_reader import SCHEMA
 from tests.aggregation.query.memory import aggregate, body, trunc
 
 GOOD = {"select": [aggregate("mean")], "group_by": [trunc("hour")]}
@@ -40,14 +41,14 @@ FRAME = ("body", "timeframe")
 def problems(request: object) -> list[tuple[tuple[str | int, ...], str]]:
     """Paths and types of everything wrong, from parsing or else from compiling."""
     with pytest.raises(QueryError) as caught:
-        query_compile(query_parse(request), DEFAULT_SCHEMA)
+        query_compile(query_parse(request), SCHEMA)
     assert all(problem.msg for problem in caught.value.problems)
     return [(problem.loc, problem.type.value) for problem in caught.value.problems]
 
 
 def message(request: object) -> str:
     with pytest.raises(QueryError) as caught:
-        query_compile(query_parse(request), DEFAULT_SCHEMA)
+        query_compile(query_parse(request), SCHEMA)
     assert len(caught.value.problems) == 1
     return caught.value.problems[0].msg
 
@@ -249,12 +250,12 @@ def test_a_malformed_body_is_refused_at_its_path(
     [("minute", 59), ("hour", 23), ("day", 30), ("week", 12), ("month", 6), ("year", 250)],
 )
 def test_the_largest_bucket_of_each_unit_is_taken(unit: str, value: int) -> None:
-    query_compile(query_parse(grouped(trunc(unit, value))), DEFAULT_SCHEMA)
+    query_compile(query_parse(grouped(trunc(unit, value))), SCHEMA)
 
 
 @pytest.mark.parametrize(("unit", "value"), [("minute", 1440), ("hour", 72), ("day", 365), ("month", 7)])
 def test_a_past_is_not_bound_by_the_limits_of_buckets(unit: str, value: int) -> None:
-    query_compile(query_parse(with_frame(past={"unit": unit, "value": value})), DEFAULT_SCHEMA)
+    query_compile(query_parse(with_frame(past={"unit": unit, "value": value})), SCHEMA)
 
 
 def test_several_problems_are_answered_at_once() -> None:

@@ -1,28 +1,22 @@
 """Random queries over random data give what the naive interpreter gives."""
 
-import math
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from aggregation.query import Priorities, render_json
-from tests.aggregation.query.memory import MemoryReader, Sample, answered, body
-from tests.aggregation.query.naive import as_json, asked, interpret
-from tests.aggregation.query.naive_sources import Settings
+from tests.aggregation.query.comparing import compare, with_condition
+from tests.aggregation.query.memory import MemoryReader, Sample
 from tests.aggregation.query.naive_time import midnight
 from tests.aggregation.query.strategies import (
-    ADDS_UP,
     ANCHORS,
     CYCLES,
     FUNCTIONS,
     NIGHTS,
     ORDER_FUNCTIONS,
     Json,
-    conditions,
     cycle_subqueries,
     grouped,
     is_numeric,
@@ -31,7 +25,6 @@ from tests.aggregation.query.strategies import (
     tag_subqueries,
 )
 
-PRIORITIES = Priorities({"withings": 5, "oura": 3})
 RESOURCES = [["steps"], ["heartrate"], ["steps", "water"], ["steps", "heartrate"], ["body_temperature"]]
 #: Data sets of each check, and queries over each data set: most of the time goes into making the data up.
 SLOWLY = settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
@@ -48,6 +41,7 @@ def as_rows(samples: list[Sample], resources: list[str]) -> list[Json]:
             one.source.provider,
             one.source.type,
             one.source.app_id or "",
+            one.source.device_id or "",
             one.source.sport or "",
         ),
     )
@@ -60,6 +54,7 @@ def as_rows(samples: list[Sample], resources: list[str]) -> list[Json]:
             "source_provider": one.source.provider,
             "source_type": one.source.type,
             "source_app_id": one.source.app_id,
+            "source_device_id": one.source.device_id,
             "source_sport": one.source.sport,
             "timezone_offset": one.offset_seconds,
             "type": one.type,
@@ -69,40 +64,6 @@ def as_rows(samples: list[Sample], resources: list[str]) -> list[Json]:
         }
         for one in ordered
     ]
-
-
-def assert_same(columns: list[list[Any]], expected: list[list[Any]]) -> None:
-    assert len(columns) == len(expected)
-    for column, wanted in zip(columns, expected, strict=True):
-        assert len(column) == len(wanted)
-        for cell, value in zip(column, wanted, strict=True):
-            if isinstance(value, float) and isinstance(cell, float):
-                assert math.isclose(cell, value, rel_tol=1e-9, abs_tol=1e-9)
-            else:
-                assert cell == as_json(value)
-
-
-def compare(data: st.DataObject, query: Json, rows: list[Json], reader: MemoryReader, anchor: date, days: int) -> None:
-    """One query through the engine and through the interpreter, sources settled in a random way."""
-    overrides = data.draw(st.sampled_from([[], ["fitbit"], ["fitbit", "oura"]]))
-    keys = query.get("group_by", [])
-    merges = any("date_trunc" in key for key in keys) and rows[:1] != [] and data.draw(st.booleans())
-    merges = merges and rows[0]["table"] == "timeseries"
-    end = midnight(anchor.year, anchor.month, anchor.day) + timedelta(days=1)
-    now = end + timedelta(minutes=data.draw(st.integers(-3 * 1440, 60 * 1440)))
-    mode = "merge" if merges else data.draw(st.sampled_from([None, "priority"]))
-    request = body(asked(query), anchor=anchor.isoformat(), value=days, unit="day", overrides=overrides, mode=mode)
-    tables = answered(request, reader, priorities=PRIORITIES, now=now)
-
-    sources = Settings(overrides, dict(PRIORITIES.providers), ADDS_UP if merges else None)
-    expected = interpret(query, rows, end - timedelta(days=days), end, sources, now)
-    table = orjson.loads(render_json(tables))["results"][0]["table"]
-    assert_same(list(table.values()), expected)
-
-
-def with_condition(data: st.DataObject, query: Json, numbers: list[str], texts: list[str]) -> Json:
-    condition = data.draw(st.none() | conditions(numbers, texts))
-    return query if condition is None else {**query, "where": condition}
 
 
 def check_timeseries(data: st.DataObject) -> None:

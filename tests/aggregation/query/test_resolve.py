@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from aggregation.query import DEFAULT_SCHEMA, DeclaredSchema, QueryError, query_compile, query_parse
-from aggregation.query.schema import ColumnType, SeriesKind
-from aggregation.query.tables import FIELDS_BY_KIND, RESOURCES_BY_KIND, SLEEP
+from aggregation.query import DeclaredSchema, QueryError, query_compile, query_parse
+from aggregation.query.schema import ColumnType
+from aggregation.query_reader import SCHEMA
+from aggregation.query_reader.tables import SLEEP
 from tests.aggregation.query.memory import aggregate, body, trunc
 
 HOURLY = [trunc("hour")]
@@ -26,7 +27,7 @@ def refused(query: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str, str
     """Paths within the query, types and messages."""
     batch = query_parse(body(query))
     with pytest.raises(QueryError) as caught:
-        query_compile(batch, DEFAULT_SCHEMA)
+        query_compile(batch, SCHEMA)
     assert all(problem.loc[:3] == ("body", "queries", 0) for problem in caught.value.problems)
     return [(problem.loc[3:], problem.type.value, problem.msg) for problem in caught.value.problems]
 
@@ -55,7 +56,7 @@ def only(query: dict[str, Any]) -> tuple[tuple[str | int, ...], str, str]:
          "there is no value macro 'sleep_scor'; there are sleep_score, chronotype, asleep_at, awake_at, awakenings"),
         ({"select": [{"func": "max", "arg": {"value_macro": "sleep_score", "version": "9"}}]},
          ("select", 0, "arg", "version"), "unknown_value",
-         "sleep_score has no such version; use 'automatic' or '1'"),
+         "sleep_score has no such version; use 'automatic' or '2026-11'"),
         ({"select": [{"func": "mean", "arg": {"value_macro": "chronotype"}}]}, ("select", 0, "func"), "not_allowed",
          "mean needs numbers, and chronotype is of type string; use min, max, count, oldest or newest"),
         ({"select": [{"value_macro": "sleep_score"}, {"activity": "steps"}]}, ("select", 1), "not_allowed",
@@ -129,7 +130,7 @@ def test_all_queries_and_problems_are_named_at_once() -> None:
         )
     )
     with pytest.raises(QueryError) as caught:
-        query_compile(batch, DEFAULT_SCHEMA)
+        query_compile(batch, SCHEMA)
     assert [problem.loc for problem in caught.value.problems] == [
         ("body", "queries", 0, "select", 0, "sleep"),
         ("body", "queries", 0, "select", 1, "group_key"),
@@ -147,35 +148,29 @@ def test_no_literal_of_a_where_is_repeated() -> None:
 
 
 def test_every_timeseries_column_and_table_column_resolves() -> None:
-    for name in DEFAULT_SCHEMA.table_names():
-        table = DEFAULT_SCHEMA.table(name)
+    for name in SCHEMA.table_names():
+        table = SCHEMA.table(name)
         assert table is not None
         query = {"select": [{name: column} for column in table.columns if column not in table.lists]}
-        query_compile(query_parse(body(query)), DEFAULT_SCHEMA)
-    for resource in DEFAULT_SCHEMA.series_names():
-        series = DEFAULT_SCHEMA.series(resource)
+        query_compile(query_parse(body(query)), SCHEMA)
+    for resource in SCHEMA.series_names():
+        series = SCHEMA.series(resource)
         assert series is not None
         names = [name for name in series.fields if name not in series.lists]
         query = {"select": [{"timeseries": resource, "field": name} for name in names]}
-        query_compile(query_parse(body(query)), DEFAULT_SCHEMA)
+        query_compile(query_parse(body(query)), SCHEMA)
 
 
-def test_the_default_schema_has_the_columns_of_the_reference() -> None:
-    counts = {
-        name: len(table.columns) for name in DEFAULT_SCHEMA.table_names() if (table := DEFAULT_SCHEMA.table(name))
-    }
+def test_the_schema_has_the_columns_of_the_reference() -> None:
+    counts = {name: len(table.columns) for name in SCHEMA.table_names() if (table := SCHEMA.table(name))}
     assert counts == {
         "sleep": 31, "activity": 24, "workout": 35, "body": 15, "meal": 48, "profile": 11, "derived_readiness": 8,
         "menstrual_cycle": 18, "reliability": 15,
     }  # fmt: skip
-    assert len(RESOURCES_BY_KIND[SeriesKind.DISCRETE]) == 12
-    assert len(RESOURCES_BY_KIND[SeriesKind.INTERVAL]) == 32
-    assert sum(map(len, RESOURCES_BY_KIND.values())) == 50
-    assert len(DEFAULT_SCHEMA.series_names()) == 50
-    summed = {name for name in DEFAULT_SCHEMA.series_names() if (one := DEFAULT_SCHEMA.series(name)) and one.adds_up}
+    assert len(SCHEMA.series_names()) == 50
+    summed = {name for name in SCHEMA.series_names() if (one := SCHEMA.series(name)) and one.adds_up}
     assert {"steps", "distance", "calories_active"} <= summed
     assert not summed & {"heartrate", "vo2_max", "body_temperature", "heart_rate_alert", "note"}
-    assert list(FIELDS_BY_KIND[SeriesKind.INTERVAL])[-3:] == ["type", "duration", "value"]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +197,7 @@ def test_the_default_schema_has_the_columns_of_the_reference() -> None:
     ],
 )
 def test_columns_have_the_types_of_the_reference(table: str, column: str, column_type: ColumnType) -> None:
-    schema = DEFAULT_SCHEMA.table(table)
+    schema = SCHEMA.table(table)
     assert schema is not None
     assert schema.columns[column] is column_type
 
@@ -222,13 +217,13 @@ def test_columns_have_the_types_of_the_reference(table: str, column: str, column
     ],
 )
 def test_the_index_has_the_type_of_the_reference(table: str, index_type: ColumnType) -> None:
-    schema = DEFAULT_SCHEMA.table(table)
+    schema = SCHEMA.table(table)
     assert schema is not None
     assert schema.index_type is index_type
 
 
 def test_a_list_of_the_cycle_has_the_fields_of_the_reference() -> None:
-    cycle = DEFAULT_SCHEMA.table("menstrual_cycle")
+    cycle = SCHEMA.table("menstrual_cycle")
     assert cycle is not None
     assert {name: list(fields) for name, fields in cycle.lists.items()} == {
         "menstrual_flow": ["date", "flow"],
@@ -245,14 +240,16 @@ def test_a_list_of_the_cycle_has_the_fields_of_the_reference() -> None:
 
 
 def test_what_a_schema_does_not_keep_is_refused_by_name() -> None:
-    schema = DeclaredSchema(tables=(SLEEP,), series=())
+    steps = SCHEMA.series("steps")
+    assert steps is not None
+    schema = DeclaredSchema(tables=(SLEEP,), series=(steps,))
     refused_names = []
     for item in ({"meal": "calories"}, {"timeseries": "heartrate", "field": "value"}, {"value_macro": "chronotype"}):
         with pytest.raises(QueryError) as caught:
             query_compile(query_parse(body({"select": [item]})), schema)
         refused_names += [(problem.type.value, problem.msg) for problem in caught.value.problems]
     assert refused_names == [
-        ("not_supported_yet", "the table meal is not supported yet"),
-        ("not_supported_yet", "the timeseries heartrate is not supported yet"),
+        ("unknown_name", "there is no table or timeseries resource 'meal'; use sleep or steps"),
+        ("unknown_name", "there is no timeseries resource 'heartrate'; use steps"),
         ("unknown_name", "there is no value macro 'chronotype'; there is none"),
     ]

@@ -9,7 +9,6 @@ import orjson
 import pytest
 
 from aggregation.query import (
-    DEFAULT_SCHEMA,
     Budget,
     Priorities,
     QueryError,
@@ -22,6 +21,7 @@ from aggregation.query import (
     query_run,
     render_json,
 )
+from aggregation.query_reader import SCHEMA
 from aggregation.records import OFFSET_UNKNOWN
 from tests.aggregation.query.memory import MemoryReader, Sample, aggregate, answered, body, microseconds, trunc
 
@@ -137,7 +137,7 @@ def test_days_are_the_persons_days_on_a_journey() -> None:
 )
 def test_the_window_is_the_past_that_ends_with_the_anchor_day(anchor: str, value: int, unit: str, start: str) -> None:
     query = body({"select": [aggregate("mean")]}, anchor=anchor, value=value, unit=unit)
-    window = query_compile(query_parse(query), DEFAULT_SCHEMA).window
+    window = query_compile(query_parse(query), SCHEMA).window
     assert window.start_us == microseconds(datetime.fromisoformat(start))
     assert window.end_us == microseconds(datetime.fromisoformat(anchor) + timedelta(days=1))
 
@@ -472,6 +472,13 @@ def test_the_budget_of_groups_counts_what_is_answered() -> None:
     assert refusal(request, several(), Budget(max_groups=2)) == (("body", "queries", 0), "budget_groups_exceeded")
 
 
+def test_the_budget_of_values_counts_columns_too() -> None:
+    # Three hours of a bucket and a mean, and five plain rows of a value: 3 x 2 + 5 x 1.
+    request = body(HOURLY, {"select": [{"heartrate": "value"}]})
+    assert len(answered(request, several(), budget=Budget(max_cells=11))) == 2
+    assert refusal(request, several(), Budget(max_cells=10)) == (("body", "queries", 1), "budget_groups_exceeded")
+
+
 def test_the_budget_of_time() -> None:
     budget = Budget(max_seconds=0)
     assert refusal(body(HOURLY), several(), budget) == (("body", "queries", 0), "budget_seconds_exceeded")
@@ -486,6 +493,6 @@ def test_a_reader_may_refuse_too_many_rows_itself() -> None:
 
 
 def test_one_plan_runs_for_many_users() -> None:
-    plan = query_compile(query_parse(body({"select": [aggregate("count")]})), DEFAULT_SCHEMA)
+    plan = query_compile(query_parse(body({"select": [aggregate("count")]})), SCHEMA)
     counts = [query_run(plan, reader)[0].columns[0][1].values.tolist() for reader in (several(), MemoryReader())]
     assert counts == [[5], [0]]

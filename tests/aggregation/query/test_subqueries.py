@@ -9,7 +9,6 @@ import orjson
 import pytest
 
 from aggregation.query import (
-    DEFAULT_SCHEMA,
     QueryError,
     SeriesSource,
     TableArrays,
@@ -18,6 +17,7 @@ from aggregation.query import (
     render_json,
 )
 from aggregation.query.reader import Labels, ListValues, TableValues
+from aggregation.query_reader import SCHEMA
 from tests.aggregation.query.memory import MemoryReader, Sample, aggregate, answered, body, trunc
 
 RING = SeriesSource("oura", "ring")
@@ -214,16 +214,19 @@ def test_a_value_macro_is_asked_of_the_reader_as_a_column_of_its_table() -> None
     morning = datetime.fromisoformat("2025-02-17T07:00:00")
     night = {
         "index": morning,
-        "macro:sleep_score:1": 81.5,
-        "macro:chronotype:1": "lark",
-        "macro:asleep_at:1": morning.replace(hour=0, minute=10),
-        "macro:awake_at:1": None,
-        "macro:awakenings:1": 3,
+        "macro:sleep_score:2026-11": 81.5,
+        "macro:chronotype:2026-11": "lark",
+        "macro:asleep_at:2026-11": morning.replace(hour=0, minute=10),
+        "macro:awake_at:2026-11": None,
+        "macro:awakenings:2026-11": 3,
     }
-    reader = Nights(tables={"sleep": [night, {**night, "macro:sleep_score:1": 60.5, "macro:chronotype:1": None}]})
+    other = {**night, "macro:sleep_score:2026-11": 60.5, "macro:chronotype:2026-11": None}
+    reader = Nights(tables={"sleep": [night, other]})
     names = ["sleep_score", "chronotype", "asleep_at", "awake_at", "awakenings"]
     plain = {
-        "select": [{"value_macro": name, "version": version} for name, version in zip(names, "1" * 5, strict=True)]
+        "select": [
+            {"value_macro": name, "version": version} for name, version in zip(names, ["2026-11"] * 5, strict=True)
+        ]
     }
     assert table(plain, reader) == {
         "sleep_score": [81.5, 60.5],
@@ -238,8 +241,8 @@ def test_a_value_macro_is_asked_of_the_reader_as_a_column_of_its_table() -> None
     }
     assert table(grouped, reader) == {"group_key.0": ["lark", None], "max": [81.5, 60.5]}
     assert asked == [
-        [f"macro:{name}:1" for name in names],
-        ["macro:sleep_score:1", "macro:chronotype:1", "source_type", "source_provider"],
+        [f"macro:{name}:2026-11" for name in names],
+        ["macro:sleep_score:2026-11", "macro:chronotype:2026-11", "source_type", "source_provider"],
     ]
 
 
@@ -297,7 +300,7 @@ def test_what_a_subquery_cannot_ask_is_refused(
     query: dict[str, Any], loc: tuple[str | int, ...], problem_type: str, msg: str
 ) -> None:
     with pytest.raises(QueryError) as caught:
-        query_compile(query_parse(body(query)), DEFAULT_SCHEMA)
+        query_compile(query_parse(body(query)), SCHEMA)
     (problem,) = caught.value.problems
     assert (problem.loc[3:], problem.type.value, problem.msg) == (loc, problem_type, msg)
 

@@ -1,15 +1,6 @@
-"""The columns and types of every table and timeseries kind, and the default schema made of those that are kept."""
+"""The columns and types of every table that can be queried."""
 
-from aggregation.query.schema import (
-    ELEMENT,
-    ColumnType,
-    DeclaredSchema,
-    MacroSchema,
-    SeriesKind,
-    SeriesSchema,
-    TableSchema,
-    columns_from,
-)
+from aggregation.query.schema import ColumnType, TableSchema, columns_from
 
 _SOURCE = "source_type:string source_provider:string source_app_id:string source_device_id:string"
 
@@ -124,86 +115,7 @@ RELIABILITY = TableSchema(
         presence_gap_standard_deviation_day reliability_status:string connection_status:string
     """),
     ColumnType.DATE,
-)
-
-_SAMPLE = """
-    source_provider:string source_type:string source_app_id:string source_workout_id:string
-    source_sport:string timezone_offset:int64 type:string
-"""
-FIELDS_BY_KIND = {
-    SeriesKind.DISCRETE: columns_from(f"{_SAMPLE} value"),
-    SeriesKind.INTERVAL: columns_from(f"{_SAMPLE} duration value"),
-    SeriesKind.BLOOD_PRESSURE: columns_from(f"{_SAMPLE} systolic diastolic"),
-    SeriesKind.TEMPERATURE: columns_from(f"{_SAMPLE} duration value sensor_location:string"),
-    SeriesKind.WORKOUT_DURATION: columns_from(f"{_SAMPLE} duration value intensity:string"),
-    SeriesKind.INSULIN_INJECTION: columns_from(
-        f"{_SAMPLE} duration value delivery_mode:string delivery_form:string bolus_purpose:string"
-    ),
-    SeriesKind.NOTE: columns_from(f"{_SAMPLE} tags:string_list content:string"),
-}
-_LISTS_BY_KIND = {SeriesKind.NOTE: {"tags": {ELEMENT: ColumnType.STRING}}}
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
-RESOURCES_BY_KIND = {
-    SeriesKind.DISCRETE: _names("""
-        glucose heartrate hrv ige igg cholesterol weight fat blood_oxygen electrocardiogram_voltage
-        respiratory_rate stress_level
-    """),
-    SeriesKind.INTERVAL: _names("""
-        steps distance vo2_max heart_rate_alert stand_hour sleep_breathing_disturbance water caffeine
-        mindfulness_minutes calories_active floors_climbed calories_basal afib_burden stand_duration
-        sleep_apnea_alert wheelchair_push forced_expiratory_volume_1 forced_vital_capacity
-        peak_expiratory_flow_rate inhaler_usage fall uv_exposure daylight_exposure handwashing
-        basal_body_temperature body_mass_index lean_body_mass waist_circumference
-        heart_rate_recovery_one_minute workout_swimming_stroke workout_distance carbohydrates
-    """),
-    SeriesKind.BLOOD_PRESSURE: ("blood_pressure",),
-    SeriesKind.TEMPERATURE: ("body_temperature", "body_temperature_delta"),
-    SeriesKind.WORKOUT_DURATION: ("workout_duration",),
-    SeriesKind.INSULIN_INJECTION: ("insulin_injection",),
-    SeriesKind.NOTE: ("note",),
-}
-
-#: Resources of which two samples side by side make their sum; of the others they make a mean or a number of events.
-_SUMMED = frozenset(
-    _names("""
-        steps distance water caffeine mindfulness_minutes calories_active floors_climbed calories_basal stand_duration
-        wheelchair_push inhaler_usage daylight_exposure handwashing workout_swimming_stroke workout_distance
-        carbohydrates workout_duration insulin_injection
-    """)
-)
-#: What the language computes from a night.
-VALUE_MACROS = (
-    MacroSchema("sleep_score", "sleep", ColumnType.FLOAT64, ("1",)),
-    MacroSchema("chronotype", "sleep", ColumnType.STRING, ("1",)),
-    MacroSchema("asleep_at", "sleep", ColumnType.LOCAL_DATETIME, ("1",)),
-    MacroSchema("awake_at", "sleep", ColumnType.LOCAL_DATETIME, ("1",)),
-    MacroSchema("awakenings", "sleep", ColumnType.INT64, ("1",)),
+    tells_of_sources=True,
 )
 
 TABLES = (SLEEP, ACTIVITY, WORKOUT, BODY, MEAL, PROFILE, DERIVED_READINESS, MENSTRUAL_CYCLE, RELIABILITY)
-
-#: Every name the language knows; those a schema lacks are refused as not supported yet, others as unknown.
-KNOWN_TABLES = tuple(table.name for table in TABLES)
-KNOWN_RESOURCES = frozenset(name for names in RESOURCES_BY_KIND.values() for name in names)
-
-
-def series_schema(resource: str, kind: SeriesKind, *, adds_up: bool = False) -> SeriesSchema:
-    """The schema of a resource of that kind."""
-    return SeriesSchema(resource, FIELDS_BY_KIND[kind], _LISTS_BY_KIND.get(kind, {}), adds_up)
-
-
-#: Everything the language knows.
-DEFAULT_SCHEMA = DeclaredSchema(
-    tables=TABLES,
-    series=tuple(
-        series_schema(resource, kind, adds_up=resource in _SUMMED)
-        for kind, resources in RESOURCES_BY_KIND.items()
-        for resource in resources
-    ),
-    macros=VALUE_MACROS,
-)

@@ -1,42 +1,16 @@
-"""Which provider a team trusts most, by kind of data: the team's own list, and its form for the query engine."""
+"""Changes to a team's source priorities."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Final
 
 from django.db import transaction
 
 from aggregation import registry
-from aggregation.constants import SOURCE_IDS, PriorityResource
+from aggregation.constants import SOURCE_IDS
 from aggregation.models import SourcePriority
-from aggregation.query import Priorities
-from aggregation.store.statements import rows_of
 from healthsvc.kernel.errors import Problem, invalid
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.rows import team_values
-
-PRIORITY_MINIMUM: Final = 0
-PRIORITY_MAXIMUM: Final = 1_000_000
-
-#: Asked for by every query, so it is prepared and read without building models.
-_PRIORITIES: Final = """
-SELECT data_type, provider, priority
-FROM aggregation_source_priority
-WHERE team_id = %(team_id)b AND environment = %(environment)b
-"""
-
-#: The kind of data whose priorities hold for a table of the query; the others have none.
-_KIND_OF_TABLE: Final[Mapping[str, PriorityResource]] = MappingProxyType(
-    {
-        "sleep": PriorityResource.SLEEP,
-        "derived_readiness": PriorityResource.SLEEP,
-        "activity": PriorityResource.ACTIVITY,
-        "workout": PriorityResource.WORKOUTS,
-        "body": PriorityResource.BODY,
-        "timeseries": PriorityResource.TIMESERIES,
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +19,6 @@ class PriorityChange:
 
     data_type: str
     priorities: Mapping[str, int | None] = field(default_factory=dict)
-
-
-def source_priorities(team: TeamContext, data_type: str | None = None) -> list[SourcePriority]:
-    """The team's priorities by kind of data, the most trusted provider first."""
-    found = SourcePriority.objects.for_team(team)
-    if data_type is not None:
-        found = found.filter(data_type=data_type)
-    return list(found.order_by("data_type", "-priority", "provider"))
 
 
 def source_priorities_update(*, team: TeamContext, changes: Sequence[PriorityChange]) -> None:
@@ -82,15 +48,6 @@ def source_priorities_update(*, team: TeamContext, changes: Sequence[PriorityCha
             if gone:
                 ours = SourcePriority.objects.for_team(team)
                 ours.filter(data_type=change.data_type, provider__in=gone).delete()
-
-
-def query_priorities(team: TeamContext) -> Priorities:
-    """The team's priorities by table of the query; one statement."""
-    by_kind: dict[str, dict[str, int]] = {}
-    found = rows_of(_PRIORITIES, {"team_id": team.team_id, "environment": str(team.environment)})
-    for data_type, provider, priority in found:
-        by_kind.setdefault(data_type, {})[provider] = priority
-    return Priorities(tables={table: by_kind.get(kind, {}) for table, kind in _KIND_OF_TABLE.items()})
 
 
 def _problems(changes: Sequence[PriorityChange]) -> list[Problem]:
