@@ -5,6 +5,8 @@ from datetime import date, datetime
 from uuid import UUID
 
 from aggregation.records import SummaryRecord
+from aggregation.store import checking
+from aggregation.store.checking import Ingestion
 from healthsvc.kernel import clock
 from healthsvc.kernel.principal import TeamContext
 from users.services import fallback_birth_date_learn, fallback_time_zone_learn
@@ -40,15 +42,12 @@ def person_learn(
 
 
 def birth_date_of(summaries: Sequence[SummaryRecord]) -> date | None:
-    """The plausible date of birth that the last profile among them names."""
+    """The plausible date of birth that the last profile among them names. Of what the store refuses nothing is kept."""
     found: date | None = None
     for record in summaries:
         named = record.fields.get("birth_date") if record.resource == _PROFILE else None
-        if isinstance(named, str):
-            try:
-                birth_date = date.fromisoformat(named)
-            except ValueError:
-                continue  # the store refuses the profile and says so
+        if isinstance(named, str) and checking.summary_reason(record, Ingestion()) is None:
+            birth_date = date.fromisoformat(named)
             if _EARLIEST_BIRTH <= birth_date <= clock.now().date():
                 found = birth_date
     return found

@@ -80,7 +80,10 @@ class PushRefused(serializers.Serializer[Any]):
         allow_null=True, help_text="Its place in its list, from 0; null where something changed at that very moment."
     )
     reason = serializers.CharField()
-    loc = serializers.ListField(help_text="The field at fault, where one is.")
+    loc = serializers.ListField(
+        help_text="The field at fault, where one is; of a stream also the place of the first such moment."
+    )
+    count = serializers.IntegerField(help_text="1; of a stream the number of its moments this is of.")
 
 
 class PushReceipt(serializers.Serializer[Any]):
@@ -91,7 +94,8 @@ class PushReceipt(serializers.Serializer[Any]):
     timeseries = serializers.DictField(child=PushCounts())
     summaries = serializers.DictField(child=PushCounts())
     refused = serializers.ListField(
-        child=PushRefused(), help_text=f"The first {REFUSED_NAMED_MAXIMUM}; `refused_total` counts all."
+        child=PushRefused(),
+        help_text=f"At most {REFUSED_NAMED_MAXIMUM}, shared fairly among the lists; `refused_total` counts all.",
     )
     refused_total = serializers.IntegerField()
 
@@ -110,9 +114,11 @@ class PushViewSet(ServiceViewSet):
         tags=["Push"],
     )
     def create(self, request: Request, user_id: UUID) -> Response:
-        """Samples and summaries, stored when this answers, with a receipt that names every record that was refused.
+        """Samples and summaries, stored when this answers, with a receipt that names up to 1,000 refused records.
 
-        At most 10 MB as sent, also compressed (Content-Encoding gzip, deflate or zstd; at most 100 MB inflated).
+        At most 10 MB as sent, also compressed (Content-Encoding gzip, deflate or zstd; at most 100 MB inflated), and
+        at most 200,000 records, of them 5,000 summaries and streams, with 2,000,000 values. Split what is more: it is
+        answered 413.
         """
         user = user_selectors.user_get(self.team, user_id)
         pushed = push_store(principal=self.principal, team=self.team, user=user, body=body_take(request._request))

@@ -14,6 +14,7 @@ from aggregation.constants import (
     SOURCE_TEXT_MAXIMUM_CHARACTERS,
     SOURCE_TYPES,
 )
+from aggregation.push.members import Member, members_read
 from aggregation.push.receipts import Part, Place
 from aggregation.records import DataSource
 from aggregation.store.checking import text_good
@@ -37,19 +38,17 @@ class SourceBody(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class PushBody(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The body, its records still as text."""
+    """The body beside its lists."""
 
     provider: str
     source: SourceBody = SourceBody()
     batch_id: Annotated[str, msgspec.Meta(min_length=1, max_length=BATCH_ID_MAXIMUM_CHARACTERS)] | None = None
     time_zone: str | None = None
-    timeseries: dict[str, msgspec.Raw] | None = None
-    summaries: dict[str, msgspec.Raw] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RecordList:
-    """One list of the body. `spec` is None where there is no such resource."""
+    """One list of the body. `spec` is None where there is no such resource in this half."""
 
     place: Place
     spec: SeriesSpec | SummarySpec | StreamSpec | None
@@ -86,17 +85,37 @@ _SPECS: Final[Mapping[Part, Mapping[str, SeriesSpec | SummarySpec | StreamSpec]]
 def envelope_read(body: bytes) -> Envelope:
     """The outside of a body; 422 with the path of what is wrong, and nothing of what was sent."""
     try:
-        read = _READ.decode(body)
+        members = members_read(body, Member(msgspec.Raw(body), 0), ("body",))
+        halves = {part: _half(body, part, members.pop(part, None)) for part in Part}
+        if (given := members.get("source")) and given.begins_with(b"{"):
+            members_read(body, given, ("body", "source"))
+        read = _READ.decode(_object(members))
     except msgspec.ValidationError as error:
         loc, kind = fault_of(error)
         raise invalid([Problem(("body", *loc), _MESSAGES[kind], kind)]) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise invalid([Problem(("body",), "Not valid JSON.", "json_invalid")]) from None
     problems = _problems(read)
+    if all(half is None for half in halves.values()):
+        problems.append(Problem(("body",), "Neither `timeseries` nor `summaries` is there.", "missing"))
     if problems:
         raise invalid(problems)
     source = DataSource(read.provider, read.source.type, read.source.app_id or None, read.source.device_id or None)
-    return Envelope(source, read.batch_id, read.time_zone, _lists(read))
+    return Envelope(source, read.batch_id, read.time_zone, _lists(halves))
+
+
+def _half(body: bytes, part: Part, given: Member | None) -> Mapping[str, Member] | None:
+    if given is None or given.begins_with(b"null"):
+        return None
+    if not given.begins_with(b"{"):
+        raise _refused(part, (), _MESSAGES["wrong_type"], "wrong_type")
+    return members_read(body, given, ("body", part))
+
+
+def _object(members: Mapping[str, Member]) -> bytes:
+    """An object of some of the members. Names that are not known are left as they are, for the reader to refuse."""
+    texts = [msgspec.json.encode(name) + b":" + bytes(member.raw) for name, member in members.items()]
+    return b"{" + b",".join(texts) + b"}"
 
 
 def fault_of(error: msgspec.ValidationError) -> tuple[tuple[str | int, ...], str]:
@@ -135,25 +154,23 @@ def _problems(read: PushBody) -> list[Problem]:
     ]
     if read.time_zone is not None and read.time_zone not in time_zone_names():
         found.append(Problem(("body", "time_zone"), "Not an IANA time zone name such as Europe/London.", "time_zone"))
-    if read.timeseries is None and read.summaries is None:
-        found.append(Problem(("body",), "Neither `timeseries` nor `summaries` is there.", "missing"))
     return found
 
 
-def _lists(read: PushBody) -> tuple[RecordList, ...]:
+def _lists(halves: Mapping[Part, Mapping[str, Member] | None]) -> tuple[RecordList, ...]:
     found: list[RecordList] = []
     named: set[tuple[Part, str]] = set()
-    for part, lists in ((Part.TIMESERIES, read.timeseries), (Part.SUMMARIES, read.summaries)):
-        for name, raw in (lists or {}).items():
+    for part, lists in halves.items():
+        for name, member in (lists or {}).items():
             if not _RESOURCE_NAME.fullmatch(name):
                 raise _refused(part, (), "Not a resource's name.", "enum")
-            if not bytes(raw).lstrip().startswith(b"["):
+            if not member.begins_with(b"["):
                 raise _refused(part, (name,), "A list is needed.", "list_type")
             spec = _SPECS[part].get(name)
             if (part, spec.slug if spec else name) in named:
                 raise _refused(part, (name,), "The resource is there twice, by both its names.", "duplicate")
             named.add((part, spec.slug if spec else name))
-            found.append(RecordList(Place(part, name), spec, raw))
+            found.append(RecordList(Place(part, name), spec, member.raw))
     return tuple(found)
 
 

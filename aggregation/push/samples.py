@@ -101,13 +101,16 @@ class _Columns:
             value=values,
             offset_seconds=offset_seconds,
             end_us=end_us,
-            type=_texts_or_none(self._column("type")),
+            type=_texts_or_none(self._types()),
             fields=fields,
         )
         return self._by_workout(samples)
 
     def _column(self, name: str) -> list[Any]:
         return list(map(attrgetter(name), self.read.records))
+
+    def _types(self) -> list[str | None]:
+        return [kind or None for kind in self._column("type")]
 
     def _refuse(self, bad: Mask, reason: str, *loc: str) -> None:
         bad = bad & self.good
@@ -186,7 +189,7 @@ class _Columns:
         own = {None, self.spec.unit}
         if set(units) <= own:
             return values
-        types = self._column("type") if self.spec.accepted_by_type else [None] * len(units)
+        types = self._types() if self.spec.accepted_by_type else [None] * len(units)
         converted = values.copy()
         rows_of: dict[tuple[str, str | None], list[int]] = {}
         for row, (unit, kind) in enumerate(zip(units, types, strict=True)):

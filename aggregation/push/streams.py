@@ -58,15 +58,16 @@ def streams_read(given: RecordList, spec: StreamSpec, source: DataSource, refuse
     for index, one in zip(read.indexes.tolist(), read.records, strict=True):
         fault = _fault(spec, one)
         if fault is not None:
-            refused.add(given.place, [index] * max(1, len(_times(one))), *fault)
+            refused.add_many(given.place, index, max(1, len(_times(one))), *fault)
             continue
         record = _record(spec, source, one)
         good = np.ones(len(record.time_us), np.bool_)
         for reason, loc, bad in _moment_problems(spec, record):
             bad &= good
-            for moment in np.flatnonzero(bad).tolist():
-                refused.add(given.place, [index], reason, (loc, moment))
-            good &= ~bad
+            if bad.any():
+                first = int(np.argmax(bad))
+                refused.add_many(given.place, index, int(bad.sum()), reason, (loc, first))
+                good &= ~bad
         if not good.all():
             channels = {name: values[good] for name, values in record.channels.items()}
             record = replace(record, time_us=record.time_us[good], channels=channels)

@@ -1,6 +1,7 @@
 """Pushed summaries as records: each at its day and time, and named by its sender or by what it is of."""
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -29,6 +30,7 @@ _DAY_OF_END: Final = frozenset({"sleep", "sleep_cycle"})
 _IDENTITIES: Final = ("external_id", "provider_id", "id")
 #: What every summary may say beside the resource's own fields.
 _COMMON: Final = frozenset({*_IDENTITIES, "calendar_date", "timezone_offset"})
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +128,15 @@ class _Times:
         return instants_of(clocks, self._offsets, self.zones.pushed)
 
     def offset(self, row: int) -> int | None:
-        """The person's offset from UTC, seconds."""
+        """The person's offset from UTC, seconds, at the moment whose day is the summary's."""
         if self._bad_offset[row]:
             raise _WrongError(checking.BAD_OFFSET, "timezone_offset")
         told: NDArray[np.float64] = self._offsets[row]
         if np.isfinite(told):
             return int(told)
-        found = int(self._starts.offset_seconds[row])
-        return None if found == OFFSET_UNKNOWN else found
+        instants = (self._ends, self._starts) if self.spec.slug in _DAY_OF_END else (self._starts,)
+        known = [int(one.offset_seconds[row]) for one in instants if one.offset_seconds[row] != OFFSET_UNKNOWN]
+        return known[0] if known else None
 
     def bounds(self, row: int, fields: Mapping[str, JSONValue]) -> tuple[datetime | None, datetime | None]:
         """When it began and ended; None twice where it is of a day."""
@@ -198,7 +201,7 @@ def _day(
     named = fields.get("calendar_date")
     if named is not None:
         try:
-            if isinstance(named, str) and len(named) == len("2026-03-01"):
+            if isinstance(named, str) and _DATE.fullmatch(named):
                 return date.fromisoformat(named)
         except ValueError:
             pass

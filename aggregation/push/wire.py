@@ -1,5 +1,6 @@
 """A pushed body as it comes over the wire: bounded, and inflated no further than the limit."""
 
+import io
 import zlib
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, Final, cast
@@ -25,8 +26,15 @@ _RAW: Final = -zlib.MAX_WBITS
 
 
 def body_take(request: HttpRequest) -> bytes:
-    """The JSON text of a request: 415 for another media type or encoding, 413 too large, 422 empty or damaged."""
-    announced_bytes = int(request.META.get("CONTENT_LENGTH") or 0)
+    """The JSON text of a request.
+
+    411 without a length, 415 for another media type or encoding, 413 too large, 422 empty or damaged.
+    """
+    announced = request.META.get("CONTENT_LENGTH")
+    if not announced and not request.META.get("SERVER_PROTOCOL", "HTTP/1.1").startswith("HTTP/1"):
+        # Of HTTP/1 there is no body then. From HTTP/2 on there may be one, which Django takes for empty.
+        raise ServiceError(ErrorCode.LENGTH_REQUIRED)
+    announced_bytes = int(announced or 0)
     if announced_bytes == 0:
         raise _unreadable("The body is empty.", "missing")
     media_type, _options = parse_header_parameters(request.META.get("CONTENT_TYPE", ""))
@@ -61,15 +69,15 @@ def _encoding(headers: HttpHeaders) -> str:
 
 
 def _joined(chunks: Callable[[], Iterator[bytes]]) -> bytes:
-    found = bytearray()
+    found = io.BytesIO()
     try:
         for chunk in chunks():
-            found += chunk
-            if len(found) > INFLATED_MAXIMUM_BYTES:
+            found.write(chunk)
+            if found.tell() > INFLATED_MAXIMUM_BYTES:
                 raise _too_large(INFLATED_MAXIMUM_BYTES)
     except (zlib.error, EOFError, OSError):
         raise _unreadable("The body is not what Content-Encoding says.", "encoding_invalid") from None
-    return bytes(found)
+    return found.getvalue()  # which copies nothing
 
 
 def _zlib_chunks(sent: bytes, window_bits: int) -> Iterator[bytes]:

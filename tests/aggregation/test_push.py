@@ -1,6 +1,7 @@
 """Pushes over HTTP: what is stored, what is refused and named, and whose data may be sent."""
 
 import gzip
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -86,7 +87,14 @@ def test_units_are_converted_at_the_edge(api: ApiClient, user: User, team: facto
     receipt = receipt_of(api, user, body_of({"heartrate": [*given, heartbeat(at[3], 63.0, unit="furlong")]}))
     assert receipt["timeseries"] == {"heartrate": counts(created=3, refused=1)}
     assert receipt["refused"] == [
-        {"kind": "timeseries", "resource": "heartrate", "index": 3, "reason": "unit_unknown", "loc": ["unit"]}
+        {
+            "kind": "timeseries",
+            "resource": "heartrate",
+            "index": 3,
+            "reason": "unit_unknown",
+            "loc": ["unit"],
+            "count": 1,
+        }
     ]
     assert [value for _, _, value, _, _ in held(team, user)] == [60.0, 61.0, 62.0]
 
@@ -187,6 +195,22 @@ def test_a_thousand_are_named_and_all_are_counted(api: ApiClient, user: User) ->
     assert receipt["timeseries"]["heartrate"] == counts(refused=REFUSED_NAMED_MAXIMUM + 5)
     assert receipt["timeseries"]["steps"] == counts(refused=1)
     assert (len(receipt["refused"]), receipt["refused_total"]) == (REFUSED_NAMED_MAXIMUM, REFUSED_NAMED_MAXIMUM + 6)
+    assert [one["index"] for one in receipt["refused"] if one["resource"] == "steps"] == [0]
+
+
+def test_every_list_has_its_share_of_the_names(api: ApiClient, user: User) -> None:
+    wrong = heartbeat(f"{DAY}T08:00:00Z", -1.0)
+    sizes = {"heartrate": 2_000, "glucose": 1_500, "steps": 150, "hrv": 3}
+    receipt = receipt_of(api, user, body_of({name: [wrong] * size for name, size in sizes.items()}))
+    named = Counter(one["resource"] for one in receipt["refused"])
+    assert named == {"hrv": 3, "steps": 150, "glucose": 424, "heartrate": 423}
+    assert receipt["refused_total"] == sum(sizes.values())
+
+
+def test_a_resource_that_is_unknown_in_one_half_stores_nothing_there(api: ApiClient, user: User) -> None:
+    receipt = receipt_of(api, user, body_of({"sleep": [{"value": 1}]}, {"sleep": [NIGHT], "steps": [{}]}))
+    assert receipt["timeseries"] == {"sleep": counts(refused=1)}
+    assert receipt["summaries"] == {"sleep": counts(created=1), "steps": counts(refused=1)}
 
 
 def test_an_unknown_resource_takes_nothing_down(api: ApiClient, user: User) -> None:
@@ -299,11 +323,40 @@ def test_the_day_of_a_summary_is_the_persons(api: ApiClient, user: User, team: f
     assert offsets == {"utc": None, "offset": 3_600, "own": 3_600, "named": None, "zone": -18_000}
 
 
+def test_a_night_is_of_the_day_on_the_clock_where_it_ends(api: ApiClient, user: User, team: factories.Tenant) -> None:
+    def night(name: str, start: str, stop: str, **more: Any) -> Any:
+        return {**NIGHT, "id": name, "bedtime_start": start, "bedtime_stop": stop, **more}
+
+    travel = ("2026-03-01T22:00:00+01:00", "2026-03-01T23:30:00-05:00")
+    given = [
+        night("travel", *travel),
+        night("told", *travel, timezone_offset=3_600),
+        night("half", "2026-03-01T22:00:00+01:00", "2026-03-01T23:30:00Z"),
+    ]
+    summer = body_of(
+        None, {"sleep": [night("summer", "2026-03-28T23:00:00", "2026-03-29T07:00:00")]}, time_zone="Europe/Berlin"
+    )
+    assert receipt_of(api, user, body_of(None, {"sleep": given}))["refused"] == []
+    assert receipt_of(api, user, summer)["refused"] == []
+    with team_scope(team.context):
+        rows = {row.external_id: row for row in Summary.objects.all()}
+    found = {
+        name: (row.calendar_date.isoformat(), row.timezone_offset_seconds, row.ends_at) for name, row in rows.items()
+    }
+    assert found == {
+        "travel": ("2026-03-01", -18_000, datetime(2026, 3, 2, 4, 30, tzinfo=UTC)),
+        "told": ("2026-03-02", 3_600, datetime(2026, 3, 2, 4, 30, tzinfo=UTC)),
+        "half": ("2026-03-02", 3_600, datetime(2026, 3, 1, 23, 30, tzinfo=UTC)),
+        "summer": ("2026-03-29", 7_200, datetime(2026, 3, 29, 5, tzinfo=UTC)),
+    }
+
+
 def test_a_wrong_summary_is_named_and_its_neighbours_are_stored(api: ApiClient, user: User) -> None:
     wrong: list[tuple[Any, str]] = [
         ({**NIGHT, "bedtime_start": "22:00"}, "bad_date"),
         ({name: value for name, value in NIGHT.items() if name != "bedtime_stop"}, "missing_field"),
         ({**NIGHT, "calendar_date": "2026-02-30"}, "bad_date"),
+        ({**NIGHT, "calendar_date": "2026-W01-1"}, "bad_date"),
         ({**NIGHT, "timezone_offset": 1e9}, "bad_offset"),
         ({**NIGHT, "timezone_offset": True}, "bad_offset"),
         ({**NIGHT, "id": ["a"]}, "bad_value"),
@@ -368,6 +421,13 @@ UNREADABLE: list[tuple[bytes, list[Any]]] = [
     (b'{"provider":"manual","timeseries":{},"source":{"app_id":"a\\u0000"}}', ["body", "source", "app_id"]),
     (b'{"provider":"manual","timeseries":{},"time_zone":"Mars/Base"}', ["body", "time_zone"]),
     (b'{"provider":"manual","timeseries":{},"batch_id":""}', ["body", "batch_id"]),
+    (b'{"provider":"manual","timeseries":{},"provider":"manual"}', ["body", "provider"]),
+    (b'{"provider":"manual","summaries":{},"timeseries":{"steps":[]},"summaries":{}}', ["body", "summaries"]),
+    (b'{"provider":"manual","timeseries":null , "timeseries" : {}}', ["body", "timeseries"]),
+    (b'{"provider":"manual","timeseries":{},"source":{"type":"ring","type":"watch"}}', ["body", "source", "type"]),
+    (b'{"provider":"manual","timeseries":{"steps":[1],"steps":[1]}}', ["body", "timeseries", "steps"]),
+    (b'{"provider":"manual","timeseries":{"steps":[1],"note":[],"st\\u0065ps":[]}}', ["body", "timeseries", "steps"]),
+    (b'{"provider":"manual","summaries":{"sleep":12,"sleep":1}}', ["body", "summaries", "sleep"]),
 ]
 
 

@@ -144,6 +144,31 @@ def test_the_zone_of_newer_data_becomes_the_persons(api: ApiClient, user: User) 
     assert zone()["id"] == "Europe/Berlin"
 
 
+def test_what_is_refused_tells_nothing_of_the_person(api: ApiClient, user: User) -> None:
+    def person() -> Any:
+        return api.get(f"/v2/user/{user.id}").json()
+
+    low = body_of({"heartrate": [heartbeat("2026-03-05T08:00:00Z", -1.0)]}, time_zone="Asia/Tokyo")
+    assert receipt_of(api, user, low)["refused_total"] == 1
+    stream = {"workout_id": "nobody", "time": [1_772_352_000], "heartrate": [120]}
+    profile = {"birth_date": "1980-02-29", "height": -1}
+    unknown = body_of(None, {"workout_stream": [stream], "profile": [profile]}, time_zone="Asia/Tokyo")
+    assert receipt_of(api, user, unknown)["refused_total"] == 2
+    assert (person()["fallback_time_zone"], person()["fallback_birth_date"]) == (None, None)
+    mixed = [heartbeat(AT), heartbeat("2026-03-05T08:00:00Z", -1.0)]
+    receipt_of(api, user, body_of({"heartrate": mixed}, time_zone="Asia/Tokyo"))
+    assert person()["fallback_time_zone"]["updated_at"] == "2026-03-01T08:00:00+00:00"
+
+
+def test_a_stream_tells_of_a_zone_as_any_data_do(api: ApiClient, user: User) -> None:
+    run = {"id": "run-1", "time_start": AT, "time_end": "2026-03-01T09:00:00Z", "sport": "running"}
+    stream = {"workout_id": "run-1", "time": [1_772_352_000 + 1_800], "heartrate": [120]}
+    receipt_of(api, user, body_of(None, {"workouts": [run]}))
+    receipt_of(api, user, body_of(None, {"workout_stream": [stream]}, time_zone="Asia/Tokyo"))
+    zone = api.get(f"/v2/user/{user.id}").json()["fallback_time_zone"]
+    assert (zone["id"], zone["updated_at"]) == ("Asia/Tokyo", "2026-03-01T08:30:00+00:00")
+
+
 def test_a_profile_tells_the_birth_date(api: ApiClient, user: User) -> None:
     def birth_date() -> Any:
         return api.get(f"/v2/user/{user.id}").json()["fallback_birth_date"]

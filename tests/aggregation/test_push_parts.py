@@ -1,10 +1,14 @@
 """Pushed records that are part of others: the stages of a sleep, the course of a workout, samples of a workout."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from aggregation.models import Summary
+from aggregation.records import DataSource, SummaryRecord
+from aggregation.services import health_data_store
 from healthsvc.kernel.scope import team_scope
 from tests import factories
 from tests.aggregation.pushing import Body, body_of, counts, heartbeat, receipt_of
@@ -39,7 +43,14 @@ def test_a_stream_comes_with_its_workout_or_after_it(api: ApiClient, user: User,
     receipt = receipt_of(api, user, body_of(None, {"workouts": [RUN], "workout_stream": [STREAM]}))
     assert receipt["summaries"] == {"workouts": counts(created=1), "workout_stream": counts(created=2, refused=1)}
     assert receipt["refused"] == [
-        {"kind": "summaries", "resource": "workout_stream", "index": 0, "reason": "missing_field", "loc": ["time", 1]}
+        {
+            "kind": "summaries",
+            "resource": "workout_stream",
+            "index": 0,
+            "reason": "missing_field",
+            "loc": ["time", 1],
+            "count": 1,
+        }
     ]
     later = {**STREAM, "time": [BEGIN + 3], "heartrate": [126], "lat": [52.5]}
     later["provider_id"] = later.pop("workout_id")
@@ -80,6 +91,53 @@ def test_a_wrong_stream_is_named_and_its_neighbours_are_stored(api: ApiClient, u
     named = {(one["index"], one["reason"]) for one in receipt["refused"]}
     expected = {(place, reason) for place, (_, _, reason) in enumerate(WRONG, start=1)}
     assert named == expected | {(0, "missing_field"), (1, "missing_field")}
+
+
+def test_a_refused_stream_takes_one_place_among_the_named(api: ApiClient, user: User) -> None:
+    long = {"workout_id": "nobody", "time": [BEGIN + second for second in range(1_500)], "heartrate": [120] * 1_500}
+    low = {"workout_id": "run-1", "time": long["time"], "heartrate": [120, *[-1] * 1_499]}
+    given = {"workouts": [RUN], "workout_stream": [long, low, {**long, "mood": [1]}], "sleep": ["night"]}
+    receipt = receipt_of(api, user, body_of(None, given))
+    assert receipt["summaries"]["workout_stream"] == counts(created=1, refused=3_000)
+    assert receipt["refused_total"] == 3_001
+    assert [(one["index"], one["reason"], one["loc"], one["count"]) for one in receipt["refused"]] == [
+        (0, "bad_value", [], 1),
+        (0, "unknown_workout", ["workout_id"], 1_500),
+        (1, "out_of_range", ["heartrate", 1], 1_499),
+        (2, "unknown_field", [], 1),
+    ]
+
+
+def test_a_name_is_a_providers_own(api: ApiClient, user: User, team: factories.Tenant) -> None:
+    """What another provider calls a workout or a night is not what the sender calls so."""
+    moment = datetime(2026, 3, 1, 8, tzinfo=UTC)
+    source = DataSource("oura", "ring")
+    run = SummaryRecord(
+        resource="workouts",
+        source=source,
+        external_id="run-1",
+        calendar_date=moment.date(),
+        starts_at=moment,
+        ends_at=moment,
+        timezone_offset_seconds=None,
+        fields={"sport": "running", "provider_id": "run-1"},
+    )
+    night: dict[str, Any] = {name: value for name, value in NIGHT.items() if not name.startswith("bedtime")}
+    with team_scope(team.context):
+        stored = health_data_store(
+            team=team.context,
+            user_id=user.id,
+            summaries=[run, replace(run, resource="sleep", external_id="night-1", fields=night)],
+        )
+    assert stored.created == {"workouts": 1, "sleep": 1}
+    given = {"workout_stream": [STREAM], "sleep_cycle": [{**CYCLE, "id": "c-1", "sleep_external_id": "night-1"}]}
+    receipt = receipt_of(api, user, body_of(None, given))
+    named = [(one["resource"], one["index"], one["reason"]) for one in receipt["refused"]]
+    assert named == [
+        ("sleep_cycle", 0, "unknown_parent"),
+        ("workout_stream", 0, "missing_field"),
+        ("workout_stream", 0, "unknown_workout"),
+    ]
 
 
 def test_stages_belong_to_a_sleep(api: ApiClient, user: User, team: factories.Tenant) -> None:

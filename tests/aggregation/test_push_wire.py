@@ -67,6 +67,19 @@ def test_a_bomb_is_left_at_the_limit(encoding: str, monkeypatch: pytest.MonkeyPa
     assert refused(bomb, encoding) is ErrorCode.TOO_LARGE
 
 
+def test_a_body_of_unknown_length_is_asked_for_its_length() -> None:
+    """HTTP/2 has no chunked encoding: a body may come without any word of it."""
+
+    def code(protocol: str) -> ErrorCode:
+        request = RequestFactory().generic("POST", "/", b"", content_type="application/json", SERVER_PROTOCOL=protocol)
+        with pytest.raises(ServiceError) as caught:
+            wire.body_take(request)
+        return caught.value.code
+
+    assert code("HTTP/2") is ErrorCode.LENGTH_REQUIRED
+    assert code("HTTP/1.1") is ErrorCode.VALIDATION_FAILED
+
+
 def test_what_is_no_json_of_a_known_encoding_is_refused() -> None:
     requests = RequestFactory()
 
