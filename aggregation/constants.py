@@ -37,9 +37,9 @@ SPARSE_BUCKET_SECONDS: Final = 2_419_200
 #: so many rows: then the block is written anew. A block of a day of minutes takes ten times the log of such a row.
 TAIL_POST_SAMPLES: Final = 60
 TAIL_BLOCK_SAMPLES: Final = 32
-TAIL_ROWS: Final = 16
+TAIL_ROWS: Final = 64
 #: A tail that nobody writes to any more is folded in after so long. A sample a minute fills it sooner.
-TAIL_AGE_SECONDS: Final = 1_200
+TAIL_AGE_SECONDS: Final = 5_400
 
 #: Offsets from UTC beyond this are no place's (ISO 8601 allows 18 hours at most).
 OFFSET_MAXIMUM_SECONDS: Final = 64_800

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
-from typing import TypeAlias
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from django.db.models import Count, Max, Min, Sum
 
 from aggregation import registry
+from aggregation.catalogue import SUMMARIES
 from aggregation.models import Series, Summary
 from aggregation.registry import PullAttempt
 from aggregation.store.days import instant_of_us, us_of_instant
@@ -35,6 +36,10 @@ class ResourceStatistics:
     newest: datetime | None
     count: int
     last_attempt: PullAttempt | None
+
+
+#: Summaries that are of no day, whatever date their rows hold: the profile, devices.
+_OF_NO_DAY: Final = frozenset(spec.slug for spec in SUMMARIES if spec.is_single or spec.raw_only)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +85,20 @@ def _sample_extents(team: TeamContext, user_ids: Sequence[UUID], provider: str) 
 
 
 def _summary_extents(team: TeamContext, user_ids: Sequence[UUID], provider: str) -> dict[Key, Extent]:
-    """As of samples; a summary of a day begins at midnight UTC."""
+    """As of samples; a summary of a day begins at midnight UTC, one of no day when it came or changed."""
     rows = Summary.objects.for_team(team).filter(user_id__in=user_ids)
     if provider:
         rows = rows.filter(provider=provider)
     grouped = rows.order_by().values_list("user_id", "provider", "resource")
     found: dict[Key, Extent] = {}
-    for user_id, slug, resource, first_at, last_at, first_on, last_on, count in grouped.annotate(
-        Min("starts_at"), Max("starts_at"), Min("calendar_date"), Max("calendar_date"), Count("id")
+    moments = [Min("created_at"), Max("updated_at")]
+    days = [Min("starts_at"), Max("starts_at"), Min("calendar_date"), Max("calendar_date"), Count("id")]
+    for user_id, slug, resource, came_at, changed_at, first_at, last_at, first_on, last_on, count in grouped.annotate(
+        *moments, *days
     ):
         oldest = first_at or datetime.combine(first_on, time(), UTC)
         newest = last_at or datetime.combine(last_on, time(), UTC)
+        if resource in _OF_NO_DAY:
+            oldest, newest = came_at, changed_at
         found[user_id, slug, resource] = Extent(us_of_instant(oldest), us_of_instant(newest), count)
     return found

@@ -10,8 +10,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from aggregation.constants import INTROSPECTION_USERS_MAXIMUM
-from aggregation.models import Tail
-from aggregation.records import DataSource, SeriesBatch, SummaryRecord
+from aggregation.models import Summary, Tail
+from aggregation.records import UNDATED, DataSource, SeriesBatch, SummaryRecord
 from aggregation.services import health_data_store
 from healthsvc.kernel.clock import utc_text
 from healthsvc.kernel.scope import team_scope
@@ -52,6 +52,16 @@ def statistics(oldest: datetime, newest: datetime, count: int) -> dict[str, Any]
         "sent_count": count,
         "last_attempt": None,
     }
+
+
+def test_a_profile_is_as_old_as_what_came_of_it(api: ApiClient, team: factories.Tenant, store: Store) -> None:
+    user = factories.user_make(team)
+    profile = SummaryRecord("profile", WATCH, "profile", UNDATED, None, None, None, {"height": 170})
+    store(user, summaries=(profile,))
+    (told,) = get(api)["data"]
+    with team_scope(team.context):
+        kept = Summary.objects.get()
+    assert told["provider"][WATCH.provider]["profile"] == statistics(kept.created_at, kept.updated_at, 1)
 
 
 def test_how_far_each_resource_reaches(api: ApiClient, team: factories.Tenant, store: Store) -> None:
