@@ -3,7 +3,7 @@
 from typing import Any, Final
 from uuid import UUID
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,8 +16,47 @@ from aggregation.push.wire import body_take
 from healthsvc.kernel.api import Access, ServiceViewSet
 from users import selectors as user_selectors
 
-_PLACES: Final = ", ".join(spec.slug for spec in SERIES)
+_PLACES: Final = ", ".join(spec.slug for spec in SERIES if not spec.is_older)
 _KINDS: Final = ", ".join([spec.slug for spec in SUMMARIES] + [spec.slug for spec in STREAMS])
+
+
+_EXAMPLE: Final = {
+    "provider": "manual",
+    "source": {"type": "watch", "app_id": "com.example", "device_id": "w-1"},
+    "batch_id": "2026-03-01/1",
+    "time_zone": "Europe/Berlin",
+    "timeseries": {
+        "heartrate": [{"timestamp": "2026-03-01T17:00:00Z", "value": 121, "workout_id": "run-1"}],
+        "steps": [{"start": "2026-03-01T07:00:00Z", "end": "2026-03-01T07:01:00Z", "value": 96}],
+    },
+    "summaries": {
+        "sleep": [
+            {
+                "id": "night-1",
+                "bedtime_start": "2026-02-28T22:00:00Z",
+                "bedtime_stop": "2026-03-01T06:00:00Z",
+                "type": "long_sleep",
+                "duration": 28_800,
+                "total": 27_000,
+                "awake": 1_800,
+                "light": 15_000,
+                "rem": 6_000,
+                "deep": 6_000,
+            }
+        ],
+        "workouts": [
+            {
+                "id": "run-1",
+                "sport": "running",
+                "time_start": "2026-03-01T17:00:00Z",
+                "time_end": "2026-03-01T17:40:00Z",
+            }
+        ],
+        "workout_stream": [
+            {"workout_id": "run-1", "time": [1_772_384_400, 1_772_384_401], "heartrate": [120, 121]},
+        ],
+    },
+}
 
 
 class PushSource(serializers.Serializer[Any]):
@@ -86,6 +125,15 @@ class PushRefused(serializers.Serializer[Any]):
     count = serializers.IntegerField(help_text="1; of a stream the number of its moments this is of.")
 
 
+class PushNote(serializers.Serializer[Any]):
+    """Records that are stored, though something of them is not."""
+
+    kind = serializers.ChoiceField(choices=[str(part) for part in Part])
+    resource = serializers.CharField(help_text="As the push called it.")
+    reason = serializers.CharField(help_text="`unknown_workout`: stored without the workout that they name.")
+    count = serializers.IntegerField(help_text="Of how many of the list's records this is.")
+
+
 class PushReceipt(serializers.Serializer[Any]):
     """What came of a push, by resource as the push called it."""
 
@@ -98,6 +146,7 @@ class PushReceipt(serializers.Serializer[Any]):
         help_text=f"At most {REFUSED_NAMED_MAXIMUM}, shared fairly among the lists; `refused_total` counts all.",
     )
     refused_total = serializers.IntegerField()
+    notes = serializers.ListField(child=PushNote(), help_text="What is to be known of records that were stored.")
 
 
 class PushViewSet(ServiceViewSet):
@@ -110,6 +159,7 @@ class PushViewSet(ServiceViewSet):
         operation_id="push_data",
         summary="Push a user's data",
         request=PushBodyShape,
+        examples=[OpenApiExample("A day", value=_EXAMPLE, request_only=True)],
         responses={200: PushReceipt},
         tags=["Push"],
     )

@@ -193,9 +193,10 @@ class SummarySpec:
 
     `dated` summaries also answer the older field `date`, midnight UTC of the calendar date. `answer_key` names the
     list in an answer where it is not the slug. `has_raw`: the source's own form can be read at `/raw`; `raw_only`: and
-    no other. `is_single`: one for each source, read as an object (the profile). `sources_flat`: the answer repeats the
-    source as source_provider, source_type, source_app_id and source_device_id. `has_calendar_date`: whether it is
-    shown. `rule`: whether the fields, each good by itself, fit each other.
+    no other. `is_single`: one for each source, read as an object (the profile). `is_undated`: of no day (the profile,
+    devices). `day_field`: the field whose date is its day, "" where `calendar_date` tells it. `sources_flat`: the
+    answer repeats the source as source_provider, source_type, source_app_id and source_device_id.
+    `has_calendar_date`: whether it is shown. `rule`: whether the fields, each good by itself, fit each other.
     """
 
     slug: str
@@ -211,6 +212,8 @@ class SummarySpec:
     has_raw: bool = False
     raw_only: bool = False
     is_single: bool = False
+    is_undated: bool = False
+    day_field: str = ""
     sources_flat: bool = False
     has_calendar_date: bool = True
     parent: ParentSpec | None = None

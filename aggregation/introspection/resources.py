@@ -39,7 +39,7 @@ class ResourceStatistics:
 
 
 #: Summaries that are of no day, whatever date their rows hold: the profile, devices.
-_OF_NO_DAY: Final = frozenset(spec.slug for spec in SUMMARIES if spec.is_single or spec.raw_only)
+_OF_NO_DAY: Final = frozenset(spec.slug for spec in SUMMARIES if spec.is_undated)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,9 @@ VALUES_MAXIMUM: Final = 2_000_000
 #: Records of the half `summaries`: each is a row and may be an event, about 1 ms and 15 KB. Fourteen years of days.
 SUMMARIES_MAXIMUM: Final = 5_000
 
+#: Names of fields and resources. Taking the body apart refuses far fewer by their place; this keeps that cheap.
+NAMES_MAXIMUM: Final = 1_000
+
 _CHUNK_BYTES: Final = 1 << 20
 #: body { timeseries { heartrate [ here
 _RECORD_DEPTH: Final = 3
@@ -40,6 +43,8 @@ def bounds_check(body: bytes) -> None:
     count = _Count()
     for chunk in chunks:
         count.take(chunk)
+        if count.names > NAMES_MAXIMUM:
+            raise _too_large(f"{NAMES_MAXIMUM} names of fields and resources")
         if count.records > RECORDS_MAXIMUM or count.values > VALUES_MAXIMUM:
             raise _too_large(f"{RECORDS_MAXIMUM} records and {VALUES_MAXIMUM} values")
 
@@ -61,6 +66,7 @@ class _Count:
     def __init__(self) -> None:
         self.records = 0
         self.values = 0
+        self.names = 0
         self._depth = 0
         self._inside_text = False
         self._first_is_escaped = False
@@ -80,6 +86,7 @@ class _Count:
             self._depth = int(depth[-1])
         more = (steps > 0) | (marks == _COMMA)
         self.values += int(np.count_nonzero(more))
+        self.names += int(np.count_nonzero(more & (depth < _RECORD_DEPTH)))
         self.records += int(np.count_nonzero(more & (depth == _RECORD_DEPTH)))
 
     def _escaped(self, chunk: _Bytes) -> NDArray[np.bool_]:

@@ -1,6 +1,7 @@
 """What of a push can be stored: the store's own checks, made before it so that every refused record has its place."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from aggregation.catalogue import SUMMARY_BY_SLUG, WORKOUTS
 from aggregation.push.parents import known_names, orphans_of
 from aggregation.push.reading import ReadPush
-from aggregation.push.receipts import TOO_MANY_LABELS, Place, RefusedList
+from aggregation.push.receipts import TOO_MANY_LABELS, Note, Place, RefusedList
 from aggregation.push.samples import Piece, samples_take
+from aggregation.push.summaries import ReadSummary
 from aggregation.records import UNDATED, SeriesBatch, StreamRecord, SummaryRecord
 from aggregation.store import checking
 from aggregation.store.checking import Ingestion
@@ -38,6 +40,7 @@ class Checked:
     series: Sequence[SeriesBatch]
     summaries: Sequence[SummaryRecord]
     streams: Sequence[StreamRecord]
+    notes: Sequence[Note]
 
     def latest(self, now: datetime) -> datetime | None:
         """The last moment that the records tell of, no later than now; None where they tell of none."""
@@ -58,16 +61,19 @@ def push_check(team: TeamContext, user: User, provider: str, read: ReadPush) -> 
     """
     ingestion = Ingestion(user.ingestion_start_on, user.ingestion_end_on, user.fallback_time_zone)
     labels: _Labels = {}
-    series = [good for piece in read.samples if (good := _good_samples(piece, ingestion, labels, read.refused))]
+    pieces = [good for piece in read.samples if (good := _good_samples(piece, ingestion, labels, read.refused))]
     summaries = _good_summaries(team, user.pk, provider, read, ingestion)
-    return Checked(series, summaries, _good_streams(team, user.pk, provider, read, summaries))
+    workouts = {one.record.workout for one in read.streams} | {one.batch.workout for one in pieces if one.batch.workout}
+    known = known_names(team, user.pk, provider, WORKOUTS.slug, workouts, summaries)
+    series = [piece.batch for piece in pieces]
+    return Checked(series, summaries, _good_streams(read, known), _notes(pieces, known))
 
 
-def _good_samples(piece: Piece, ingestion: Ingestion, labels: _Labels, refused: RefusedList) -> SeriesBatch | None:
+def _good_samples(piece: Piece, ingestion: Ingestion, labels: _Labels, refused: RefusedList) -> Piece | None:
     samples = piece.batch.samples
     good = np.ones(len(samples), np.bool_)
-    for row, reason in checking.sample_reasons(piece.spec, samples, ingestion):
-        refused.add(piece.place, [int(piece.indexes[row])], reason)
+    for row, cause in checking.sample_problems(piece.spec, samples, ingestion):
+        refused.add(piece.place, [int(piece.indexes[row])], cause.reason, cause.loc)
         good[row] = False
     for name, column, maximum in _open_labels(piece):
         beyond = _labels_beyond(column, good, labels.setdefault((piece.place, name), set()), maximum)
@@ -75,8 +81,11 @@ def _good_samples(piece: Piece, ingestion: Ingestion, labels: _Labels, refused: 
             refused.add(piece.place, piece.indexes[beyond].tolist(), TOO_MANY_LABELS, (name,))
             good[beyond] = False
     if good.all():
-        return piece.batch
-    return replace(piece.batch, samples=samples_take(samples, np.flatnonzero(good))) if good.any() else None
+        return piece
+    if not good.any():
+        return None
+    batch = replace(piece.batch, samples=samples_take(samples, np.flatnonzero(good)))
+    return replace(piece, batch=batch, indexes=piece.indexes[good])
 
 
 def _open_labels(piece: Piece) -> Iterator[tuple[str, Sequence[str | None], int]]:
@@ -114,25 +123,39 @@ def _good_summaries(
 ) -> list[SummaryRecord]:
     good = []
     for one in read.summaries:
-        reason = checking.summary_reason(one.record, ingestion)
-        if reason is None:
+        cause = checking.summary_problem(one.record, ingestion)
+        if cause is None:
             good.append(one)
         else:
-            read.refused.add(one.place, [one.index], reason)
+            read.refused.add(one.place, [one.index], cause.reason, cause.loc)
     pushed = [one.record for one in good if SUMMARY_BY_SLUG[one.record.resource].parent is None]
     orphans = orphans_of(team, user_id, provider, [one for one in good if one.parent is not None], pushed)
     for one in orphans:
-        read.refused.add(one.place, [one.index], checking.UNKNOWN_PARENT)
+        read.refused.add(one.place, [one.index], checking.UNKNOWN_PARENT, _parent_loc(one))
     places = {(one.place, one.index) for one in orphans}
     return [one.record for one in good if (one.place, one.index) not in places]
 
 
-def _good_streams(
-    team: TeamContext, user_id: UUID, provider: str, read: ReadPush, summaries: Sequence[SummaryRecord]
-) -> list[StreamRecord]:
+def _parent_loc(one: ReadSummary) -> tuple[str, ...]:
+    """The field that was to tell of what it is part."""
+    of = SUMMARY_BY_SLUG[one.record.resource].parent
+    if of is None:
+        return ()
+    raw = one.record.raw or {}
+    return (of.external_id_field,) if raw.get(of.external_id_field) is not None else (of.id_field,)
+
+
+def _notes(pieces: Sequence[Piece], known: Set[str]) -> list[Note]:
+    """What is stored, though not all of it: samples without their workout, by list."""
+    lost: Counter[Place] = Counter()
+    for piece in pieces:
+        if piece.batch.workout is not None and piece.batch.workout not in known:
+            lost[piece.place] += len(piece.batch.samples)
+    return [Note(place, UNKNOWN_WORKOUT, count) for place, count in lost.items()]
+
+
+def _good_streams(read: ReadPush, known: Set[str]) -> list[StreamRecord]:
     """The streams whose workout is known, or comes with the same push; counted by their moments."""
-    names = {one.record.workout for one in read.streams}
-    known = known_names(team, user_id, provider, WORKOUTS.slug, names, summaries)
     good: list[StreamRecord] = []
     for one in read.streams:
         size = len(one.record.time_us)

@@ -9,6 +9,8 @@ import msgspec
 from healthsvc.kernel.errors import Problem, invalid
 
 _NAME: Final = re.compile(rb'[\s{,]*("(?:[^"\\]++|\\.)*+")\s*:\s*', re.DOTALL)
+#: A name that may be repeated to its sender: it looks like one of this service's.
+_SHOWN: Final = re.compile(r"[a-z][a-z0-9_]{0,59}")
 _END: Final = re.compile(rb"[\s{]*}")
 _READ: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _READ_NAME: Final = msgspec.json.Decoder(str)
@@ -26,13 +28,17 @@ class Member:
         return bytes(memoryview(self.raw)[: len(mark)]) == mark
 
 
-def members_read(body: bytes, of: Member, loc: tuple[str, ...]) -> dict[str, Member]:
-    """The members of an object in a body; 422 at `loc` for a name that is there twice. No value is copied.
+def members_read(body: bytes, of: Member, loc: tuple[str, ...], maximum: int) -> dict[str, Member]:
+    """The members of an object in a body; 422 at `loc` for a name that is there twice, or for more than `maximum`.
+
+    No value is copied.
 
     msgspec's errors where it is no object. A reader of JSON keeps the last of two members of one name and says nothing,
     so the names are walked through once more: each must be followed by the very value that was kept.
     """
     kept = _READ.decode(of.raw)
+    if len(kept) > maximum:
+        raise invalid([Problem(loc, f"May have at most {maximum} members.", "too_many")])
     found: dict[str, Member] = {}
     place, name = of.start, ""
     while match := _NAME.match(body, place):
@@ -49,4 +55,5 @@ def members_read(body: bytes, of: Member, loc: tuple[str, ...]) -> dict[str, Mem
 
 
 def _twice(loc: tuple[str, ...], name: str) -> Exception:
-    return invalid([Problem((*loc, name), "The name is there twice.", "duplicate")])
+    place = (*loc, name) if _SHOWN.fullmatch(name) else loc
+    return invalid([Problem(place, "A name is there twice.", "duplicate")])

@@ -59,6 +59,24 @@ class Refused:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Records of a list that are stored, though something of them is not."""
+
+    place: Place
+    reason: str
+    count: int
+
+    def as_json(self) -> JSONObject:
+        """The entry of a receipt."""
+        return {
+            "kind": self.place.part.value,
+            "resource": self.place.resource,
+            "reason": self.reason,
+            "count": self.count,
+        }
+
+
 @dataclass(slots=True)
 class RefusedList:
     """Refused records on their way into a receipt: of each list the first thousand named, all counted."""
@@ -97,6 +115,7 @@ def receipt_json(
     slugs: Mapping[Place, str | None],
     stored: StoreResult,
     refused: RefusedList,
+    notes: Sequence[Note],
 ) -> JSONObject:
     """The receipt. `slugs` says under which name each list of the body is kept, None for a resource that is not known.
 
@@ -118,6 +137,7 @@ def receipt_json(
         "summaries": counts[Part.SUMMARIES],
         "refused": [one.as_json() for one in refused.named()],
         "refused_total": refused.counts.total(),
+        "notes": [one.as_json() for one in notes],
     }
 
 

@@ -78,7 +78,9 @@ def _one_by_one(
             records.append(decoder.decode(text))
         except msgspec.ValidationError as error:
             loc, kind = fault_of(error)
-            reason = _REASONS_OF_FIELDS.get(str(loc[0]), _REASONS[kind]) if loc else _REASONS[kind]
+            reason = _REASONS[kind]
+            if loc and kind in ("wrong_type", "out_of_range"):
+                reason = _REASONS_OF_FIELDS.get(str(loc[0]), reason)
             refused.add(place, [index], reason, loc)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             refused.add(place, [index], checking.BAD_VALUE)

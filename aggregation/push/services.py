@@ -75,6 +75,7 @@ def push_store(*, principal: Principal, team: TeamContext, user: User, body: byt
             slugs=read.slugs,
             stored=stored,
             refused=read.refused,
+            notes=checked.notes,
         )
         if push is not None:
             Push.objects.for_team(team).filter(pk=push.pk).update(receipt=receipt)

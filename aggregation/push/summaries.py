@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, cast
 from zoneinfo import ZoneInfo
@@ -11,16 +11,17 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregation.catalogue import SummarySpec
+from aggregation.catalogue import DEVICE, SummarySpec
 from aggregation.constants import OFFSET_MAXIMUM_SECONDS
 from aggregation.push.envelope import RecordList
 from aggregation.push.instants import Instants, clocks_read, instants_of
 from aggregation.push.receipts import Place, RefusedList
-from aggregation.push.records import records_split
+from aggregation.push.records import external_id_good, records_split
 from aggregation.records import OFFSET_UNKNOWN, UNDATED, DataSource, SummaryRecord
 from aggregation.store import checking
 from aggregation.store.days import instant_of_us
 from healthsvc.kernel.errors import ServiceError
+from healthsvc.kernel.ids import uuid_parse
 from healthsvc.kernel.json_io import json_decode
 from healthsvc.kernel.typing import JSONValue
 
@@ -105,9 +106,20 @@ def summaries_read(
 def _parent(spec: SummarySpec, fields: Mapping[str, JSONValue]) -> Parent | None:
     if spec.parent is None:
         return None
+    fields = _parent_named(spec, fields)
     given = (fields.get(spec.parent.id_field), fields.get(spec.parent.external_id_field))
     named, called = (one if isinstance(one, str) else "" for one in given)
     return Parent(spec.parent.resource, named, called)
+
+
+def _parent_named(spec: SummarySpec, fields: Mapping[str, JSONValue]) -> Mapping[str, JSONValue]:
+    """The fields, where what is no UUID under the parent's id is what the sender calls the parent."""
+    if spec.parent is None or fields.get(spec.parent.external_id_field) is not None:
+        return fields
+    named = fields.get(spec.parent.id_field)
+    if not isinstance(named, str) or not named or uuid_parse(named) is not None:
+        return fields
+    return {**fields, spec.parent.id_field: None, spec.parent.external_id_field: named}
 
 
 class _Times:
@@ -173,7 +185,11 @@ def _record(
     offset_seconds = times.offset(row)
     starts_at, ends_at = times.bounds(row, fields)
     day = _day(spec, fields, times.zones, (starts_at, ends_at), offset_seconds)
-    identity = _identity(spec, source, fields, day, (starts_at, ends_at))
+    if spec.slug == DEVICE.slug:
+        identity = _device_name(source, fields)
+        source = replace(source, device_id=identity)
+    else:
+        identity = _identity(spec, source, fields, day, (starts_at, ends_at))
     own = {field.name for field in spec.fields}
     # A workout shows what its sender calls it, by whichever name that came.
     named: dict[str, JSONValue] = {"provider_id": identity} if "provider_id" in own else {}
@@ -186,8 +202,11 @@ def _record(
         starts_at=starts_at,
         ends_at=ends_at,
         timezone_offset_seconds=offset_seconds,
-        fields={**named, **{name: value for name, value in fields.items() if name not in dropped}},
-        raw=fields,
+        fields={
+            **named,
+            **{name: value for name, value in _parent_named(spec, fields).items() if name not in dropped},
+        },
+        raw={name: value for name, value in fields.items() if name != "calendar_date"} if spec.is_undated else fields,
     )
 
 
@@ -198,19 +217,20 @@ def _day(
     bounds: tuple[datetime | None, datetime | None],
     offset_seconds: int | None,
 ) -> date:
-    named = fields.get("calendar_date")
+    if spec.is_undated:
+        return UNDATED
+    name = spec.day_field or "calendar_date"
+    named = fields.get(name)
     if named is not None:
         try:
             if isinstance(named, str) and _DATE.fullmatch(named):
                 return date.fromisoformat(named)
         except ValueError:
             pass
-        raise _WrongError(checking.BAD_DATE, "calendar_date")
+        raise _WrongError(checking.BAD_DATE, name)
     moment = bounds[1] if spec.slug in _DAY_OF_END else bounds[0]
-    if moment is None and spec.is_single:
-        return UNDATED
     if moment is None:
-        raise _WrongError(checking.MISSING_FIELD, "calendar_date")
+        raise _WrongError(checking.MISSING_FIELD, name)
     try:
         return zones.day_of(moment, offset_seconds)
     except OverflowError:
@@ -225,14 +245,9 @@ def _identity(
     bounds: tuple[datetime | None, datetime | None],
 ) -> str:
     """What the sender calls the summary; else what it is of: the source with the day, or with its start and end."""
-    for name in _IDENTITIES:
-        given = fields.get(name)
-        if isinstance(given, int) and not isinstance(given, bool):
-            return str(given)
-        if given is not None and not isinstance(given, str):
-            raise _WrongError(checking.BAD_VALUE, name)
-        if given:
-            return given
+    given = _given_name(fields)
+    if given:
+        return given
     starts_at, ends_at = bounds
     if spec.is_single:
         of = spec.slug
@@ -242,3 +257,28 @@ def _identity(
         of = day.isoformat()
     words = "\x00".join((of, source.type, source.app_id or "", source.device_id or ""))
     return f"{of}.{hashlib.sha256(words.encode()).hexdigest()[:16]}"
+
+
+def _given_name(fields: Mapping[str, JSONValue]) -> str:
+    """What the sender calls a summary; "" where that is not said."""
+    for name in _IDENTITIES:
+        given = fields.get(name)
+        if isinstance(given, int) and not isinstance(given, bool):
+            given = str(given)
+        if given is not None and not (isinstance(given, str) and external_id_good(given)):
+            raise _WrongError(checking.BAD_VALUE, name)
+        if given:
+            return given
+    return ""
+
+
+def _device_name(source: DataSource, fields: Mapping[str, JSONValue]) -> str:
+    """What a device is called: by its sender, else in the push's source, else by who made it and its model."""
+    words = (fields.get("device_manufacturer"), fields.get("device_model"))
+    made = " ".join(one for one in words if isinstance(one, str) and one)
+    called = _given_name(fields) or source.device_id or made
+    if not called:
+        raise _WrongError(checking.MISSING_FIELD, "id")
+    if not external_id_good(called):
+        raise _WrongError(checking.BAD_VALUE, "device_model")
+    return called

@@ -19,7 +19,11 @@ INFLATED_MAXIMUM_BYTES: Final = 100_000_000
 #: What `Content-Encoding` may name.
 ENCODINGS: Final = ("identity", "gzip", "x-gzip", "deflate", "zstd")
 
+#: Streams of gzip or zlib that a body may be joined of.
+MEMBERS_MAXIMUM: Final = 64
+
 _CHUNK_BYTES: Final = 1 << 20
+_PIECE_BYTES: Final = 1 << 16
 #: With zlib: take gzip's header only, zlib's own, or none.
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _RAW: Final = -zlib.MAX_WBITS
@@ -39,8 +43,10 @@ def body_take(request: HttpRequest) -> bytes:
         raise _unreadable("The body is empty.", "missing")
     media_type, _options = parse_header_parameters(request.META.get("CONTENT_TYPE", ""))
     encoding = _encoding(request.headers)
-    if media_type != "application/json" or encoding not in ENCODINGS:
-        raise ServiceError(ErrorCode.UNSUPPORTED_MEDIA_TYPE, headers={"Accept-Encoding": ", ".join(ENCODINGS[1:])})
+    if media_type != "application/json":
+        raise _unsupported("Send the body with the Content-Type application/json.")
+    if encoding not in ENCODINGS:
+        raise _unsupported("Send the body with the Content-Encoding gzip, deflate or zstd, or with none.")
     if announced_bytes > WIRE_MAXIMUM_BYTES:
         raise _too_large(WIRE_MAXIMUM_BYTES)
     body = inflate(body_read(cast("BinaryIO", request), limit_bytes=WIRE_MAXIMUM_BYTES), encoding)
@@ -81,23 +87,37 @@ def _joined(chunks: Callable[[], Iterator[bytes]]) -> bytes:
 
 
 def _zlib_chunks(sent: bytes, window_bits: int) -> Iterator[bytes]:
-    """Every member of the stream, in bounded pieces; EOFError where it breaks off."""
-    while sent:
+    """Every member of the stream, in bounded pieces; EOFError where it breaks off, 422 for too many members."""
+    view = memoryview(sent)
+    place = members = 0
+    while place < len(view):
+        members += 1
+        if members > MEMBERS_MAXIMUM:
+            raise _unreadable(f"A compressed body may have {MEMBERS_MAXIMUM} members.", "encoding_invalid")
         machine = zlib.decompressobj(window_bits)
-        pending = sent
+        pending = b""
         while not machine.eof:
+            if not pending:
+                # In pieces: what is over is copied each time, and of the whole body that would be a lot.
+                pending = bytes(view[place : place + _PIECE_BYTES])
+                place += len(pending)
             chunk = machine.decompress(pending, _CHUNK_BYTES)
-            pending = machine.unconsumed_tail
             if not chunk and not pending and not machine.eof:
                 raise EOFError
+            pending = machine.unconsumed_tail
             yield chunk
-        sent = machine.unused_data
+        place -= len(machine.unused_data)
 
 
 def _zstd_chunks(sent: bytes) -> Iterator[bytes]:
     with pa.CompressedInputStream(pa.BufferReader(sent), "zstd") as stream:
         while chunk := stream.read(_CHUNK_BYTES):
             yield chunk
+
+
+def _unsupported(message: str) -> ServiceError:
+    headers = {"Accept-Encoding": ", ".join(ENCODINGS[1:])}
+    return ServiceError(ErrorCode.UNSUPPORTED_MEDIA_TYPE, message, headers=headers)
 
 
 def _too_large(limit_bytes: int) -> ServiceError:

@@ -88,6 +88,16 @@ def test_what_is_over_the_bounds_is_refused_before_it_is_read() -> None:
     assert code(b"\xff" * 1_000_000) is None
 
 
+@pytest.mark.parametrize("named", ['{"provider":"manual","timeseries":{%s}}', "{%s}"])
+def test_names_are_counted_before_they_are_read(named: str) -> None:
+    """Each would be an entry of a receipt."""
+    for value in ("[]", "1"):
+        names = ",".join(f'"name_{number}":{value}' for number in range(RECORDS_MAXIMUM + 1))
+        with pytest.raises(ServiceError) as caught:
+            bounds_check((named % names).encode())
+        assert "names of fields and resources" in str(caught.value.detail)
+
+
 def test_labels_of_a_list_are_bounded(api: ApiClient, user: User, team: factories.Tenant) -> None:
     begin = datetime(2026, 3, 1, tzinfo=UTC)
 

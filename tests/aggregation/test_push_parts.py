@@ -104,7 +104,7 @@ def test_a_refused_stream_takes_one_place_among_the_named(api: ApiClient, user: 
         (0, "bad_value", [], 1),
         (0, "unknown_workout", ["workout_id"], 1_500),
         (1, "out_of_range", ["heartrate", 1], 1_499),
-        (2, "unknown_field", [], 1),
+        (2, "unknown_field", ["mood"], 1),
     ]
 
 
@@ -161,6 +161,36 @@ def test_stages_belong_to_a_sleep(api: ApiClient, user: User, team: factories.Te
         sleep_id = Summary.objects.get(resource="sleep").id
     stored = body_of(None, {"sleep_cycle": [{**CYCLE, "id": "c-5", "sleep_id": str(sleep_id)}]})
     assert receipt_of(api, user, stored)["summaries"] == {"sleep_cycle": counts(created=1)}
+
+
+def test_stages_may_name_their_sleep_as_its_sender_does(api: ApiClient, user: User, team: factories.Tenant) -> None:
+    """Under `sleep_id` too, as streams name their workout; a UUID there is an id of the service's."""
+    given = {
+        "sleep_cycle": [{**CYCLE, "id": "c-1", "sleep_id": "n1"}, {**CYCLE, "id": "c-2", "sleep_external_id": "n1"}],
+        "sleep": [{**NIGHT, "id": "n1"}],
+    }
+    receipt = receipt_of(api, user, body_of(None, given))
+    assert receipt["summaries"] == {"sleep": counts(created=1), "sleep_cycle": counts(created=2)}
+    both = {**CYCLE, "id": "c-3", "sleep_id": "n1", "sleep_external_id": "n1"}
+    receipt = receipt_of(api, user, body_of(None, {"sleep_cycle": [both]}))
+    assert [(one["reason"], one["loc"]) for one in receipt["refused"]] == [("bad_value", ["sleep_id"])]
+    with team_scope(team.context):
+        sleep_id = str(Summary.objects.get(resource="sleep").id)
+        cycles = list(Summary.objects.filter(resource="sleep_cycle"))
+    assert [one.payload["sleep_id"] for one in cycles] == [sleep_id, sleep_id]
+
+
+def test_samples_of_an_unknown_workout_are_noted(api: ApiClient, user: User) -> None:
+    at = [f"2026-03-01T08:0{minute}:00Z" for minute in range(4)]
+    given = [heartbeat(at[0], workout_id="run-1"), heartbeat(at[1]), heartbeat(at[2], workout_id="run-2")]
+    given += [heartbeat(at[3], workout_id="run-2"), heartbeat(at[3], 9_000, workout_id="run-2")]
+    receipt = receipt_of(api, user, body_of({"heartrate": given}, {"workouts": [RUN]}))
+    assert receipt["timeseries"] == {"heartrate": counts(created=4, refused=1)}
+    assert receipt["notes"] == [
+        {"kind": "timeseries", "resource": "heartrate", "reason": "unknown_workout", "count": 2}
+    ]
+    receipt = receipt_of(api, user, body_of({"heartrate": given[:2]}))
+    assert receipt["notes"] == []
 
 
 def test_samples_may_name_their_workout(api: ApiClient, user: User) -> None:

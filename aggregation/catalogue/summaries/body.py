@@ -22,6 +22,7 @@ PROFILE = SummarySpec(
     dated=False,
     has_raw=True,
     is_single=True,
+    is_undated=True,
     has_calendar_date=False,
     fields=(
         whole("height", "Height, cm.", 20.0, 300.0),
@@ -89,6 +90,7 @@ DEVICE = SummarySpec(
     dated=False,
     has_raw=True,
     raw_only=True,
+    is_undated=True,
     has_calendar_date=False,
     fields=(
         text("device_manufacturer", "Who made it.", maximum_characters=255),

@@ -29,6 +29,7 @@ MENSTRUAL_CYCLE = SummarySpec(
     dated=False,
     sources_flat=True,
     has_calendar_date=False,
+    day_field="period_start",
     fields=(
         date("period_start", "First day of the period.", required=True),
         date("period_end", "Last day of the period."),

@@ -14,13 +14,14 @@ from aggregation.store.checking.reasons import (
     UNKNOWN_FIELD,
     UNKNOWN_PARENT,
     UNKNOWN_RESOURCE,
+    Cause,
     Ingestion,
     Refusals,
     source_good,
     text_good,
 )
-from aggregation.store.checking.samples import sample_reasons, samples_good
-from aggregation.store.checking.summaries import CheckedSummary, summary_checked, summary_reason
+from aggregation.store.checking.samples import sample_problems, sample_reasons, samples_good
+from aggregation.store.checking.summaries import CheckedSummary, summary_checked, summary_problem, summary_reason
 
 __all__ = [
     "BAD_DATE",
@@ -36,13 +37,16 @@ __all__ = [
     "UNKNOWN_FIELD",
     "UNKNOWN_PARENT",
     "UNKNOWN_RESOURCE",
+    "Cause",
     "CheckedSummary",
     "Ingestion",
     "Refusals",
+    "sample_problems",
     "sample_reasons",
     "samples_good",
     "source_good",
     "summary_checked",
+    "summary_problem",
     "summary_reason",
     "text_good",
 ]

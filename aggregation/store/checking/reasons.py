@@ -1,5 +1,6 @@
 """Why data are refused, and how what was refused is counted and named."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,6 +27,27 @@ UNKNOWN_PARENT = "unknown_parent"
 
 #: In the place of a batch's number, for summaries, which lie in a list of their own.
 SUMMARIES_BATCH: Final = -1
+
+
+#: Names that a sender made up are repeated only where they look like a field's.
+_SHOWN: Final = re.compile(r"[a-z_]{1,60}")
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a record is refused, and the field at fault as the path to it; () where no field alone is."""
+
+    reason: str
+    loc: tuple[str | int, ...] = ()
+
+    def within(self, *outer: str | int) -> "Cause":
+        """The same of a field that holds the one at fault."""
+        return Cause(self.reason, (*outer, *self.loc))
+
+
+def name_shown(name: str) -> tuple[str, ...]:
+    """The path to a field that is not known here: its name, so far as that may be repeated."""
+    return (name,) if _SHOWN.fullmatch(name) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,4 +103,10 @@ def source_good(source: DataSource) -> bool:
 
 def text_good(text: str) -> bool:
     """Whether the database can hold the text: no NUL, no half of a surrogate pair."""
-    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+    if "\x00" in text:
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
