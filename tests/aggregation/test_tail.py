@@ -253,7 +253,7 @@ def test_teams_take_turns_and_each_fold_stays_in_its_team(
                 person = factories.user_make(tenant)
                 begun(tenant, person)
                 put(tenant, person, minutes(100, 101))
-            Tail.objects.update(created_at=clock.now() - timedelta(days=1 if people == 3 else 0, hours=1))
+            Tail.objects.update(created_at=clock.now() - timedelta(days=1 if people == 3 else 0, hours=2))
     assert services.tails_fold_due(limit=2) == 2
     assert Tail.objects.count() == 2
     with team_scope(other_team.context):
