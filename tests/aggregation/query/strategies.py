@@ -217,6 +217,26 @@ CYCLES: st.SearchStrategy[Json] = st.fixed_dictionaries(
 )
 
 
+_OPPOSITES = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "and": "or", "or": "and"}
+
+
+def meaning(subquery: Json) -> str:
+    """Equal for subqueries that say the same, however their conditions are written: one query may not hold both."""
+    where = subquery.get("where")
+    return f"{subquery['select']} {subquery['from']} {where and _condition_meaning(where, denied=False)}"
+
+
+def _condition_meaning(node: tuple[Any, ...], *, denied: bool) -> str:
+    if node[0] == "not":
+        return _condition_meaning(node[1], denied=not denied)
+    operator = _OPPOSITES[node[0]] if denied else node[0]
+    if operator not in ("and", "or"):
+        value = node[2] + 0.0 if isinstance(node[2], float | int) and not isinstance(node[2], bool) else node[2]
+        return f"{node[1]} {operator} {value!r}"
+    terms = sorted({_condition_meaning(term, denied=denied) for term in node[1:]})
+    return terms[0] if len(terms) == 1 else f"({f' {operator} '.join(terms)})"
+
+
 @st.composite
 def cycle_subqueries(draw: st.DrawFn) -> Json:
     """A function over a list of the cycle, with or without a condition."""

@@ -20,6 +20,7 @@ from tests.aggregation.query.strategies import (
     cycle_subqueries,
     grouped,
     is_numeric,
+    meaning,
     sample_lists,
     series_queries,
     tag_subqueries,
@@ -87,7 +88,7 @@ def check_kinds_of_their_own(data: st.DataObject) -> None:
     pressures: list[Json] = [{"blood_pressure": "systolic"}, {"timeseries": "blood_pressure", "field": "diastolic"}]
     for _ in QUERIES:
         texts: list[Json] = [{"note": "content"}]
-        texts += data.draw(st.lists(tag_subqueries(), min_size=1, max_size=3, unique_by=str))
+        texts += data.draw(st.lists(tag_subqueries(), min_size=1, max_size=3, unique_by=meaning))
         query: Json = {"select": [*texts, *(pressures if mixed else [])]}
         if data.draw(st.booleans()):
             select = [{"func": data.draw(st.sampled_from(ORDER_FUNCTIONS)), "arg": column} for column in texts]
@@ -124,7 +125,7 @@ def check_subqueries(data: st.DataObject) -> None:
     named: Json = {"table": "menstrual_cycle", "resource": "menstrual_cycle"}
     rows = [{**cycle, **named, "instant": datetime.combine(cycle["index"], time())} for cycle in cycles]
     for _ in QUERIES:
-        subqueries = data.draw(st.lists(cycle_subqueries(), min_size=1, max_size=4, unique_by=str))
+        subqueries = data.draw(st.lists(cycle_subqueries(), min_size=1, max_size=4, unique_by=meaning))
         query: Json = {"select": [*subqueries, {"index": "menstrual_cycle"}]}
         if data.draw(st.booleans()):
             select = [
