@@ -1,13 +1,13 @@
 """The aggregation query over HTTP."""
 
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -52,6 +52,23 @@ class QueryBatch(serializers.Serializer[Any]):
     )
 
 
+#: What the documentation page offers to send: it works as it stands.
+EXAMPLE: Final = {
+    "timeframe": {"type": "relative", "anchor": "2026-03-01", "past": {"unit": "day", "value": 7}},
+    "queries": [
+        {
+            "select": [
+                {"func": "mean", "arg": {"heartrate": "value"}},
+                {"func": "newest", "arg": {"heartrate": "value"}},
+            ],
+            "group_by": [{"arg": {"index": "heartrate"}, "date_trunc": {"unit": "hour", "value": 1}}],
+            "where": "source_type = 'watch'",
+        }
+    ],
+    "config": {"provider_priority_overrides": ["oura"]},
+}
+
+
 class QueryViewSet(ServiceViewSet):
     """Questions about one user's data."""
 
@@ -62,6 +79,7 @@ class QueryViewSet(ServiceViewSet):
         operation_id="query_one",
         summary="Query a user's data",
         request=QueryBatch,
+        examples=[OpenApiExample("A week of heart rate by the hour", value=EXAMPLE, request_only=True)],
         responses={
             (200, "application/json"): AggregationResponse,
             (200, settings.PARQUET_MEDIA_TYPE): OpenApiResponse(

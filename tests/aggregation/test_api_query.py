@@ -17,6 +17,7 @@ from pytest_django import Settings
 
 from aggregation import planning
 from aggregation.query import Budget
+from aggregation.query_api import EXAMPLE
 from aggregation.records import DataSource
 from healthsvc.kernel.scope import team_scope
 from management.models import TeamSettings
@@ -234,3 +235,11 @@ def test_a_year_costs_as_many_statements_as_a_day(
             ask(api, user, question(item, days=length))
         counted.append(len(queries))
     assert counted[0] == counted[1]
+
+
+def test_the_documented_example_is_answered(api: ApiClient, user: User) -> None:
+    response = api.post(f"/aggregate/v1/user/{user.pk}/query", EXAMPLE)
+    assert (response.status_code, response.json()) == (
+        200,
+        {"results": [{"table": {"index": [], "mean": [], "newest": []}}]},
+    )
