@@ -16,6 +16,8 @@ SUMMARIES_MAXIMUM: Final = 5_000
 
 #: Names of fields and resources. Taking the body apart refuses far fewer by their place; this keeps that cheap.
 NAMES_MAXIMUM: Final = 1_000
+#: Blocks of the store, each read and written whole: five years of days of five resources. About 0.1 ms each.
+BLOCKS_MAXIMUM: Final = 10_000
 
 _CHUNK_BYTES: Final = 1 << 20
 #: body { timeseries { heartrate [ here
@@ -53,6 +55,12 @@ def summaries_bound_check(count: int) -> None:
     """413 for more summaries and streams than a push may hold."""
     if count > SUMMARIES_MAXIMUM:
         raise _too_large(f"{SUMMARIES_MAXIMUM} summaries")
+
+
+def blocks_bound_check(count: int) -> None:
+    """413 for samples spread over more stretches of time than a push may touch."""
+    if count > BLOCKS_MAXIMUM:
+        raise _too_large(f"samples of {BLOCKS_MAXIMUM} stretches of time, of an hour, a day or four weeks by resource")
 
 
 def _too_large(bound: str) -> ServiceError:

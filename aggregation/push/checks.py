@@ -10,7 +10,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregation.catalogue import SUMMARY_BY_SLUG, WORKOUTS
+from aggregation.catalogue import STREAM_BY_SLUG, SUMMARY_BY_SLUG, WORKOUTS, SeriesSpec
+from aggregation.push.bounds import blocks_bound_check
 from aggregation.push.parents import known_names, orphans_of
 from aggregation.push.reading import ReadPush
 from aggregation.push.receipts import TOO_MANY_LABELS, Note, Place, RefusedList
@@ -19,7 +20,7 @@ from aggregation.push.summaries import ReadSummary
 from aggregation.records import UNDATED, SeriesBatch, StreamRecord, SummaryRecord
 from aggregation.store import checking
 from aggregation.store.checking import Ingestion
-from aggregation.store.days import instant_of_us
+from aggregation.store.days import SECOND_US, instant_of_us
 from aggregation.store.streams import UNKNOWN_WORKOUT
 from healthsvc.kernel.principal import TeamContext
 from users.models import User
@@ -65,15 +66,24 @@ def push_check(team: TeamContext, user: User, provider: str, read: ReadPush) -> 
     summaries = _good_summaries(team, user.pk, provider, read, ingestion)
     workouts = {one.record.workout for one in read.streams} | {one.batch.workout for one in pieces if one.batch.workout}
     known = known_names(team, user.pk, provider, WORKOUTS.slug, workouts, summaries)
-    series = [piece.batch for piece in pieces]
-    return Checked(series, summaries, _good_streams(read, known), _notes(pieces, known))
+    series, streams = [piece.batch for piece in pieces], _good_streams(read, known)
+    blocks_bound_check(
+        sum(_blocks(piece.batch.samples.start_us, piece.spec.bucket_seconds) for piece in pieces)
+        + sum(_blocks(one.time_us, STREAM_BY_SLUG[one.resource].bucket_seconds) for one in streams)
+    )
+    return Checked(series, summaries, streams, _notes(pieces, known))
+
+
+def _blocks(start_us: NDArray[np.int64], bucket_seconds: int) -> int:
+    """How many blocks of the store samples fall into."""
+    return len(np.unique(start_us // (bucket_seconds * SECOND_US)))
 
 
 def _good_samples(piece: Piece, ingestion: Ingestion, labels: _Labels, refused: RefusedList) -> Piece | None:
     samples = piece.batch.samples
     good = np.ones(len(samples), np.bool_)
     for row, cause in checking.sample_problems(piece.spec, samples, ingestion):
-        refused.add(piece.place, [int(piece.indexes[row])], cause.reason, cause.loc)
+        refused.add(piece.place, [int(piece.indexes[row])], cause.reason, _sent_loc(piece.spec, cause.loc))
         good[row] = False
     for name, column, maximum in _open_labels(piece):
         beyond = _labels_beyond(column, good, labels.setdefault((piece.place, name), set()), maximum)
@@ -86,6 +96,12 @@ def _good_samples(piece: Piece, ingestion: Ingestion, labels: _Labels, refused: 
         return None
     batch = replace(piece.batch, samples=samples_take(samples, np.flatnonzero(good)))
     return replace(piece, batch=batch, indexes=piece.indexes[good])
+
+
+def _sent_loc(spec: SeriesSpec, loc: Sequence[str | int]) -> tuple[str | int, ...]:
+    """The place by the name that was sent: what a note says is sent as its value."""
+    texts = {field.name for field in spec.fields if field.is_text_value}
+    return ("value", *loc[1:]) if loc and loc[0] in texts else tuple(loc)
 
 
 def _open_labels(piece: Piece) -> Iterator[tuple[str, Sequence[str | None], int]]:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregation.push import bounds, checks
-from aggregation.push.bounds import RECORDS_MAXIMUM, SUMMARIES_MAXIMUM, bounds_check
+from aggregation.push.bounds import BLOCKS_MAXIMUM, RECORDS_MAXIMUM, SUMMARIES_MAXIMUM, bounds_check
 from aggregation.push.checks import LABELS_MAXIMUM
 from healthsvc.kernel.errors import ErrorCode, ServiceError
 from tests import factories
@@ -147,3 +147,19 @@ def test_a_push_of_too_many_records_is_refused_whole(api: ApiClient, user: User,
     assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
     assert nothing_is_stored(team)
     assert receipt_of(api, user, body_of({"steps": []}, {**given, "activity": []}))["refused_total"] == 5_000
+
+
+def test_samples_far_apart_are_bounded_by_the_stretches_they_touch(
+    api: ApiClient, team: factories.Tenant, user: User
+) -> None:
+    first = datetime(2020, 1, 1, tzinfo=UTC)
+    every_hour = [
+        {"timestamp": (first + timedelta(hours=hour)).isoformat(), "value": 0.1, "type": "lead_1"}
+        for hour in range(BLOCKS_MAXIMUM + 1)
+    ]
+    answer = push(api, user, body_of({"electrocardiogram_voltage": every_hour}))
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+    assert "10000 stretches of time" in answer.json()["detail"]
+    assert nothing_is_stored(team)
+    day = every_hour[:24]
+    assert receipt_of(api, user, body_of({"electrocardiogram_voltage": day}))["refused_total"] == 0

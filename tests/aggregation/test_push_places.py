@@ -39,6 +39,7 @@ SAMPLES: list[tuple[str, Any, str, list[Any]]] = [
     ("steps", {**LASTING, "end": "2300-01-01T08:00:00Z"}, "bad_date", ["end"]),
     ("blood_pressure", {"timestamp": AT, "systolic": 121}, "missing_field", ["diastolic"]),
     ("blood_pressure", {"timestamp": AT, "systolic": 121, "diastolic": 9_000}, "out_of_range", ["diastolic"]),
+    ("note", {"start": AT, "value": "x" * 5_001}, "bad_value", ["value"]),
     ("note", {"start": AT, "content": "Slept", "tags": ["dream"]}, "bad_value", ["tags"]),
     ("note", {"start": AT, "content": "Slept", "tags": [1]}, "bad_value", ["tags", 0]),
     ("workout_stream", {"workout_id": "run-1", "heartrate": [1]}, "missing_field", ["time"]),

@@ -127,6 +127,8 @@ def test_a_summary_is_known_by_user_resource_provider_and_its_own_id(in_team: fa
         (of_resource("meal", name="Lunch", data=[]), "bad_value"),
         (changed(of_resource("meal", name="Lunch"), starts_at=None), "bad_date"),
         (of_resource("menstrual_cycle"), "missing_field"),
+        (of_resource("menstrual_cycle", period_start="2026-03-02", period_end="2026-03-01"), "inconsistent_fields"),
+        (of_resource("menstrual_cycle", period_start="2026-03-02", cycle_end="2026-03-01"), "inconsistent_fields"),
         (of_resource("menstrual_cycle", period_start="2026-03-02", menstrual_flow=[{"flow": "heavy"}]),
          "missing_field"),
         (of_resource("menstrual_cycle", period_start="2026-03-02", menstrual_flow={"flow": "heavy"}), "bad_value"),

@@ -1,9 +1,11 @@
 """The menstrual cycle."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from aggregation.catalogue.kinds import FieldKind, FieldSpec, SummarySpec
 from aggregation.catalogue.summaries.fields import date, number, text
+from healthsvc.kernel.typing import JSONValue
 
 #: More than one a day in the longest cycle.
 _ENTRIES_MAXIMUM: Final = 400
@@ -20,6 +22,12 @@ def _entries(name: str, meaning: str, *members: FieldSpec) -> FieldSpec:
     )
 
 
+def _days_fit(fields: Mapping[str, JSONValue]) -> bool:
+    """A period ends no sooner than it began, and a cycle no sooner than its period."""
+    days = [day for name in ("period_start", "period_end", "cycle_end") if isinstance(day := fields.get(name), str)]
+    return days == sorted(days)
+
+
 MENSTRUAL_CYCLE = SummarySpec(
     slug="menstrual_cycle",
     path="menstrual_cycle",
@@ -30,6 +38,7 @@ MENSTRUAL_CYCLE = SummarySpec(
     sources_flat=True,
     has_calendar_date=False,
     day_field="period_start",
+    rule=_days_fit,
     fields=(
         date("period_start", "First day of the period.", required=True),
         date("period_end", "Last day of the period."),
