@@ -23,7 +23,6 @@ _FORM: Final = re.compile(
     r"0000-00-00[Tt ]00:00(?P<second>:00(?:[.,](?P<fraction>0{1,9}))?)?(?P<zone>[Zz]|[+-]00:?00)?"
 )
 _DIGITS_TO_ZERO: Final = str.maketrans("123456789", "000000000")
-_TENS: Final = (1, 10, 100, 1_000, 10_000, 100_000)
 _LENGTH_MAXIMUM: Final = 40
 _MONTH_DAYS: Final = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int32)
 #: Written for a clock without a zone.

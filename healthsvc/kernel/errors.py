@@ -109,9 +109,7 @@ _OUTAGES: Final = (db.OperationalError, db.InterfaceError, psycopg.OperationalEr
 
 def is_outage(error: BaseException | None) -> bool:
     """Whether the database is away, or ended the statement: what was asked for can be asked again."""
-    return isinstance(
-        error, db.OperationalError | db.InterfaceError | psycopg.OperationalError | psycopg.InterfaceError
-    )
+    return isinstance(error, _OUTAGES)
 
 
 def error_body(code: ErrorCode, detail: JSONValue, request_id: str) -> JSONObject:
