@@ -44,6 +44,7 @@ SETTING_MEANINGS: Mapping[str, str] = {
     "HEALTHSVC_EMBEDDED": "Set by `make run`: servers and secrets are this machine's own, some checks are softer.",
     "HEALTHSVC_LOOPBACK_ORIGINS": "Exact origins on this machine that outbound requests may reach; embedded only.",
     "KEY_PEPPER": "Keys the hashes of API keys and tokens. Losing it makes every key unknown.",
+    "PROVIDER_CATALOGUE_DIR": "Folder of the operator's own provider files; docs/providers.md says what is in them.",
     "LINK_CODE_SCHEME": "URL scheme of the exchange URL of link codes.",
     "LINK_TOKEN_HEADERS": "Header names a link token is taken from.",
     "LOG_JSON": "Log lines as JSON.",

@@ -44,6 +44,9 @@ LINK_CODE_SCHEME = env_str("LINK_CODE_SCHEME", "healthsvc")
 #: Answer aggregation columns as `func.column` always, not only where bare names would collide.
 QUALIFIED_COLUMN_NAMES = env_bool("QUALIFIED_COLUMN_NAMES", False)
 
+#: Files of an operator's own: `<slug>.toml` adds a provider or stands in the place of the one of that slug.
+PROVIDER_CATALOGUE_DIR = env_str("PROVIDER_CATALOGUE_DIR", "")
+
 # --- Applications --------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -202,6 +205,14 @@ AUTHENTICATORS = {
     "management": ["management.authentication.ManagementKeyAuthentication"],
     "link_or_team": [
         "links.authentication.LinkTokenAuthentication",
+        "management.authentication.TeamKeyAuthentication",
+    ],
+    "link_any_or_team": [
+        "links.authentication.LinkTokenOfAnyStateAuthentication",
+        "management.authentication.TeamKeyAuthentication",
+    ],
+    "session_or_team": [
+        "links.authentication.DeviceSessionAuthentication",
         "management.authentication.TeamKeyAuthentication",
     ],
 }

@@ -47,6 +47,37 @@ class PullKind(TextChoices):
     REFRESH = "refresh"
 
 
+class BulkOpType(TextChoices):
+    """What a bulk operation does (source: the interface's enumeration)."""
+
+    IMPORT = "link_bulk_import"
+    HISTORICAL_TRIGGER = "link_bulk_historical_trigger"
+
+
+class BulkItemStatus(TextChoices):
+    """What became of one user of a bulk operation."""
+
+    PENDING = "pending"
+    PROCESSED = "processed"
+    FAILED = "failed"
+
+
+class SessionEnd(TextChoices):
+    """Why a device's session ended."""
+
+    SIGNED_OUT = "signed_out"
+    REVOKED = "revoked"
+    TOKEN_REUSED = "token_reused"  # noqa: S105 - a reason
+    USER_DELETED = "user_deleted"
+
+
+class SessionTokenKind(TextChoices):
+    """What a session's token is for."""
+
+    ACCESS = "access"
+    REFRESH = "refresh"
+
+
 #: A link token is good for an hour.
 LINK_TOKEN_SECONDS: Final = 3600
 #: From leaving for a provider's login to coming back from it.

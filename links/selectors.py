@@ -11,7 +11,7 @@ from django.templatetags.static import static
 
 from aggregation.registry import ProviderName
 from healthsvc.kernel.principal import Environment, TeamContext
-from links.catalogue import Provider, ResourceScopes, catalogue, provider_find
+from links.catalogue import Provider, ResourceOffer, ResourceScopes, catalogue, provider_find
 from links.connectors.oauth import application_of
 from links.connectors.registry import CONNECTORS
 from links.models import Connection, LinkToken, Pull
@@ -126,7 +126,7 @@ def is_pullable(connection: Connection) -> bool:
     return connection.provider in CONNECTORS
 
 
-def _within(needs: ResourceScopes, scopes: frozenset[str]) -> ResourceScopes:
+def _within(needs: ResourceOffer, scopes: frozenset[str]) -> ResourceScopes:
     return ResourceScopes(
         tuple(scope for scope in needs.required if scope in scopes),
         tuple(scope for scope in needs.optional if scope in scopes),

@@ -26,6 +26,7 @@ class ConnectionStatus(StrEnum):
     """A connection's life, as `GET /v2/user/providers/{user_id}` shows it."""
 
     CONNECTED = "connected"
+    PAUSED = "paused"
     ERROR = "error"
 
 
@@ -33,7 +34,58 @@ class ConnectionCommand(StrEnum):
     """What can happen to a connection."""
 
     RECONNECT = "reconnect"
+    PAUSE = "pause"
     BREAK = "break"
+
+
+class RevocationStatus(StrEnum):
+    """The life of a grant that is to be taken back at the provider."""
+
+    OWED = "owed"
+    DONE = "done"
+    GIVEN_UP = "given_up"
+
+
+class RevocationCommand(StrEnum):
+    """What can happen to a revocation."""
+
+    COMPLETE = "complete"
+    GIVE_UP = "give_up"
+
+
+class HookStatus(StrEnum):
+    """The life of a subscription to a provider's notifications."""
+
+    WANTED = "wanted"
+    ACTIVE = "active"
+    UNWANTED = "unwanted"
+    FAILED = "failed"
+
+
+class HookCommand(StrEnum):
+    """What can happen to a subscription. `want` is also its renewal."""
+
+    WANT = "want"
+    ACTIVATE = "activate"
+    FAIL = "fail"
+    DROP = "drop"
+
+
+class BulkOpStatus(StrEnum):
+    """A bulk operation's life, in the interface's words."""
+
+    IN_PROGRESS = "in_progress"
+    SUCCESS = "success"
+    FAILURE = "failure"
+    ABORTED = "aborted"
+
+
+class BulkOpCommand(StrEnum):
+    """How a bulk operation ends."""
+
+    COMPLETE = "complete"
+    FAIL = "fail"
+    ABORT = "abort"
 
 
 class PullStatus(StrEnum):
@@ -68,7 +120,32 @@ TOKEN_TRANSITIONS: Transitions = {
 CONNECTION_TRANSITIONS: Transitions = {
     (ConnectionStatus.CONNECTED, ConnectionCommand.RECONNECT): ConnectionStatus.CONNECTED,
     (ConnectionStatus.ERROR, ConnectionCommand.RECONNECT): ConnectionStatus.CONNECTED,
+    (ConnectionStatus.PAUSED, ConnectionCommand.RECONNECT): ConnectionStatus.CONNECTED,
+    (ConnectionStatus.CONNECTED, ConnectionCommand.PAUSE): ConnectionStatus.PAUSED,
     (ConnectionStatus.CONNECTED, ConnectionCommand.BREAK): ConnectionStatus.ERROR,
+    (ConnectionStatus.PAUSED, ConnectionCommand.BREAK): ConnectionStatus.ERROR,
+}
+
+REVOCATION_TRANSITIONS: Transitions = {
+    (RevocationStatus.OWED, RevocationCommand.COMPLETE): RevocationStatus.DONE,
+    (RevocationStatus.OWED, RevocationCommand.GIVE_UP): RevocationStatus.GIVEN_UP,
+}
+
+HOOK_TRANSITIONS: Transitions = {
+    (HookStatus.ACTIVE, HookCommand.WANT): HookStatus.WANTED,
+    (HookStatus.FAILED, HookCommand.WANT): HookStatus.WANTED,
+    (HookStatus.UNWANTED, HookCommand.WANT): HookStatus.WANTED,
+    (HookStatus.WANTED, HookCommand.ACTIVATE): HookStatus.ACTIVE,
+    (HookStatus.WANTED, HookCommand.FAIL): HookStatus.FAILED,
+    (HookStatus.WANTED, HookCommand.DROP): HookStatus.UNWANTED,
+    (HookStatus.ACTIVE, HookCommand.DROP): HookStatus.UNWANTED,
+    (HookStatus.FAILED, HookCommand.DROP): HookStatus.UNWANTED,
+}
+
+BULK_OP_TRANSITIONS: Transitions = {
+    (BulkOpStatus.IN_PROGRESS, BulkOpCommand.COMPLETE): BulkOpStatus.SUCCESS,
+    (BulkOpStatus.IN_PROGRESS, BulkOpCommand.FAIL): BulkOpStatus.FAILURE,
+    (BulkOpStatus.IN_PROGRESS, BulkOpCommand.ABORT): BulkOpStatus.ABORTED,
 }
 
 PULL_TRANSITIONS: Transitions = {

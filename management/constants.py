@@ -60,3 +60,23 @@ REPLY_KEY_MAXIMUM_CHARACTERS: Final = 255
 
 #: `/readyz` wants a worker heard of within this time; workers report every 10 seconds.
 WORKER_SEEN_SECONDS: Final = 45
+
+
+class DuplicateAccountPolicy(TextChoices):
+    """What a team wants when a second user connects a vendor account that a first one has."""
+
+    ALLOW = "allow"
+    REFUSE = "refuse"  # with duplicate_connection
+    MOVE = "move"  # the first user's connection is disconnected
+
+
+class LogoMediaType(TextChoices):
+    """Pictures that browsers show without running anything."""
+
+    PNG = "image/png"
+    JPEG = "image/jpeg"
+    WEBP = "image/webp"
+
+
+#: A logo is shown at 120 CSS pixels at most; more than this is no logo.
+LOGO_MAXIMUM_BYTES: Final = 200_000

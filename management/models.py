@@ -7,10 +7,19 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from healthsvc.kernel.crypto import EncryptedJSONField
-from healthsvc.kernel.ids import uuid_ordered
+from healthsvc.kernel.ids import uuid_ordered, uuid_random
 from healthsvc.kernel.principal import Environment, TeamContext
 from healthsvc.kernel.rows import TeamQuerySet, choice_check, environment_check, environment_field
-from management.constants import NAME_MAXIMUM_CHARACTERS, JobStatus, KeyRole, Region, ReplyState
+from management.constants import (
+    LOGO_MAXIMUM_BYTES,
+    NAME_MAXIMUM_CHARACTERS,
+    DuplicateAccountPolicy,
+    JobStatus,
+    KeyRole,
+    LogoMediaType,
+    Region,
+    ReplyState,
+)
 
 
 class StaffUser(AbstractUser):
@@ -79,6 +88,14 @@ class TeamSettings(models.Model):
     brand_color = models.CharField(max_length=7, blank=True, default="")
     #: Empty: any https address. Else `redirect_url` must begin with one of these.
     redirect_url_prefixes = ArrayField(models.URLField(max_length=500), default=list, blank=True)
+    #: Provider slugs that the hosted link page lists, in this order; empty for all that can be connected.
+    link_providers = ArrayField(models.CharField(max_length=40), default=list, blank=True)
+    #: Origins (`https://app.example`) that may show the hosted link pages in a frame; empty for none.
+    link_frame_origins = ArrayField(models.CharField(max_length=300), default=list, blank=True)
+    #: What happens when a vendor account that one user has connected is connected by another.
+    duplicate_account_policy = models.CharField(
+        max_length=10, choices=DuplicateAccountPolicy.choices, default=DuplicateAccountPolicy.ALLOW
+    )
 
     objects = TeamQuerySet["TeamSettings"].as_manager()
 
@@ -87,7 +104,29 @@ class TeamSettings(models.Model):
         verbose_name_plural = "team settings"
         constraints = [
             models.UniqueConstraint(fields=["team", "environment"], name="team_settings_once"),
+            choice_check("duplicate_account_policy", DuplicateAccountPolicy.values, "management_team_settings"),
             environment_check("management_team_settings"),
+        ]
+
+
+class TeamLogo(models.Model):
+    """A team's picture on the hosted link pages, served from our own address."""
+
+    id = models.UUIDField(primary_key=True, default=uuid_random, editable=False)
+    team = models.ForeignKey(Team, models.PROTECT, related_name="+")
+    environment = environment_field()
+    media_type = models.CharField(max_length=20, choices=LogoMediaType.choices)
+    content = models.BinaryField(max_length=LOGO_MAXIMUM_BYTES)
+    created_at = models.DateTimeField()
+
+    objects = TeamQuerySet["TeamLogo"].as_manager()
+
+    class Meta:
+        db_table = "management_team_logo"
+        constraints = [
+            models.UniqueConstraint(fields=["team", "environment"], name="team_logo_once"),
+            choice_check("media_type", LogoMediaType.values, "management_team_logo"),
+            environment_check("management_team_logo"),
         ]
 
 

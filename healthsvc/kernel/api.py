@@ -39,6 +39,9 @@ class Access(StrEnum):
     TEAM = "team"
     MANAGEMENT = "management"
     LINK_OR_TEAM = "link_or_team"
+    #: A link token in any state: the view says what is wrong with one that is spent or out of time.
+    LINK_ANY_OR_TEAM = "link_any_or_team"
+    SESSION_OR_TEAM = "session_or_team"
     PUBLIC = "public"
 
 
@@ -111,6 +114,11 @@ class ServiceViewSet(ViewSet):
         wanted = {
             Access.MANAGEMENT: ("a management key (mg_…)", settings.MANAGEMENT_KEY_HEADERS[0]),
             Access.LINK_OR_TEAM: ("a team key or a link token", settings.TEAM_KEY_HEADERS[0]),
+            Access.LINK_ANY_OR_TEAM: ("a team key or a link token", settings.TEAM_KEY_HEADERS[0]),
+            Access.SESSION_OR_TEAM: (
+                "a team key, or a session's access token in Authorization,",
+                settings.TEAM_KEY_HEADERS[0],
+            ),
         }
         what, header = wanted.get(
             self.access or Access.TEAM, ("a team key (sk_… or pk_…)", settings.TEAM_KEY_HEADERS[0])

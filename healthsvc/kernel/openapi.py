@@ -13,6 +13,8 @@ _SCHEMES: dict[Access, list[dict[str, list[str]]]] = {
     Access.TEAM: [{"teamKey": []}],
     Access.MANAGEMENT: [{"managementKey": []}],
     Access.LINK_OR_TEAM: [{"teamKey": []}, {"linkToken": []}],
+    Access.LINK_ANY_OR_TEAM: [{"teamKey": []}, {"linkToken": []}],
+    Access.SESSION_OR_TEAM: [{"teamKey": []}, {"deviceSession": []}],
 }
 
 
@@ -46,6 +48,7 @@ def add_error_answers(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
         "teamKey": _header_scheme(settings.TEAM_KEY_HEADERS[0]),
         "managementKey": _header_scheme(settings.MANAGEMENT_KEY_HEADERS[0]),
         "linkToken": _header_scheme(settings.LINK_TOKEN_HEADERS[0]),
+        "deviceSession": {"type": "http", "scheme": "bearer"},
     }
     components.setdefault("schemas", {}).update(_error_schemas())
     for operations in result.get("paths", {}).values():

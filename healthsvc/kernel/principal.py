@@ -18,6 +18,7 @@ class PrincipalKind(StrEnum):
     TEAM_KEY = "team_key"
     MANAGEMENT_KEY = "management_key"
     LINK_TOKEN = "link_token"  # noqa: S105 - the kind, not a token
+    DEVICE_SESSION = "device_session"
     STAFF = "staff"
     SYSTEM = "system"
 

@@ -46,6 +46,14 @@ def team_row_security(
     )
 
 
+def team_row_security_widen(table: str, *, system: Sequence[SystemScope]) -> list[RunSQL]:
+    """Admit other system scopes to a table that has its policy already; named in full, the old ones too."""
+    made = team_row_security(table, system=system)
+    create = made.sql[-1]
+    drop = sql.SQL("DROP POLICY team_only ON {}").format(sql.Identifier(table)).as_string()
+    return [RunSQL(sql=[drop, create], reverse_sql=RunSQL.noop)]
+
+
 def _everything(test: sql.Composable) -> sql.Composable:
     return sql.SQL("USING ({test}) WITH CHECK ({test})").format(test=test)
 

@@ -4,8 +4,11 @@ from links.catalogue.load import catalogue, provider_find, provider_get, resourc
 from links.catalogue.shapes import (
     LoginKind,
     OAuthConfiguration,
+    PasswordConfiguration,
     Provider,
     ProviderState,
+    RateLimit,
+    ResourceOffer,
     ResourceScopes,
     ResourceWords,
     TokenEnvelope,
@@ -14,8 +17,11 @@ from links.catalogue.shapes import (
 __all__ = [
     "LoginKind",
     "OAuthConfiguration",
+    "PasswordConfiguration",
     "Provider",
     "ProviderState",
+    "RateLimit",
+    "ResourceOffer",
     "ResourceScopes",
     "ResourceWords",
     "TokenEnvelope",

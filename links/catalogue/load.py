@@ -20,7 +20,7 @@ from links.catalogue.shapes import (
     OAuthConfiguration,
     Provider,
     ProviderState,
-    ResourceScopes,
+    ResourceOffer,
     ResourceWords,
     TokenEnvelope,
 )
@@ -172,13 +172,13 @@ def provider_read(file_name: str, values: Mapping[str, Any]) -> Provider:
     return provider
 
 
-def _resources(source: _File) -> Mapping[str, ResourceScopes]:
-    found: dict[str, ResourceScopes] = {}
+def _resources(source: _File) -> Mapping[str, ResourceOffer]:
+    found: dict[str, ResourceOffer] = {}
     for name in source.names():
         if name not in resource_words():
             raise source.fail(name, "is not in resources.toml.")
         table = source.table(name)
-        found[name] = ResourceScopes(table.scopes("required"), table.scopes("optional"))
+        found[name] = ResourceOffer(table.scopes("required"), table.scopes("optional"))
         table.end()
     return {name: found[name] for name in resource_words() if name in found}
 

@@ -48,6 +48,40 @@ class ResourceScopes:
 
 
 @dataclass(frozen=True, slots=True)
+class ResourceOffer:
+    """A resource of one provider: its scopes, how fine it is, and how far back it reaches.
+
+    `granularity` is in words for people (`5 minutes`, `one a night`); `reach_back_days` None where the vendor names
+    no limit.
+    """
+
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    granularity: str = ""
+    reach_back_days: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """At most `requests` in each `window_seconds`, counted for the whole application."""
+
+    requests: int
+    window_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class PasswordConfiguration:
+    """A password or e-mail provider's manners. `regions` empty: the world is one.
+
+    `mfa_methods` are those that the provider may ask for (`sms`, `email`); `username` what the person types.
+    """
+
+    regions: tuple[str, ...] = ()
+    mfa_methods: tuple[str, ...] = ()
+    username: str = "E-mail address"
+
+
+@dataclass(frozen=True, slots=True)
 class ResourceWords:
     """A resource as a person reads of it."""
 
@@ -74,21 +108,38 @@ class OAuthConfiguration:
     revoke_url: str = ""
     base_scopes: tuple[str, ...] = ()
     token_parameters: Mapping[str, str] = field(default_factory=dict)
+    #: Sent with the person to the login: `access_type=offline` and the like.
+    authorize_parameters: Mapping[str, str] = field(default_factory=dict)
+    #: Sent with every data request beside the token.
+    extra_headers: Mapping[str, str] = field(default_factory=dict)
+    #: How long a code is good for at the vendor.
+    code_seconds: int = 600
+    rate_limits: tuple[RateLimit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """One provider. `resources` is in the order the hosted page shows them."""
+    """One provider. `resources` is in the order the hosted page shows them.
+
+    `connector` and `password_adapter` are `module:Class` paths, empty where the service has none. `rank` orders the
+    hosted page: lower is asked for more often. `source_type` is one of the interface's SourceType.
+    """
 
     slug: str
     name: str
     login: LoginKind
     state: ProviderState
-    resources: Mapping[str, ResourceScopes]
+    resources: Mapping[str, ResourceOffer]
     closed_on: date | None = None
     note: str = ""
     backfill_days: int = 0
     oauth: OAuthConfiguration | None = None
+    password: PasswordConfiguration | None = None
+    description: str = ""
+    source_type: str = "device"
+    rank: int = 1000
+    connector: str = ""
+    password_adapter: str = ""
 
     @property
     def scopes(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ MODELS = [model for label in OURS for model in apps.get_app_config(label).get_mo
 NOT_TEAM_OWNED = {
     "management_team": "the tenant itself; an organisation's, kept apart by the organisation's id",
     "management_management_key": "an organisation's",
+    "links_provider_hook": "the operator's standing with a vendor; names no team and no person",
 }
 
 
@@ -115,9 +116,12 @@ def test_choices_are_backed_by_constraints(model: type[models.Model]) -> None:
 
 
 #: Columns that hold the random id of a row of one team: a key with one of them can't be another team's too.
-IDS_OF_ONE_TEAM = {"user_id", "event_id", "endpoint_id", "delivery_id", "connection_id"}
+IDS_OF_ONE_TEAM = {"user_id", "event_id", "endpoint_id", "delivery_id", "connection_id", "op_id"}
 #: Columns that are unique over all teams, each with its reason.
 UNIQUE_EVERYWHERE = {
+    "links_link_code.code_hash": "found before its team is known; of two that are alike the later is drawn again",
+    "links_sign_in_token.token_hash": "a hash of 256 random bits; found before its team is known",
+    "links_session_token.token_hash": "a hash of 256 random bits; found before its team is known",
     "links_link_token.token_hash": "a hash of 256 random bits; found before its team is known",
     "links_oauth_state.state_hash": "a hash of 256 random bits; found before its team is known",
     "management_team_key.public_id": "found before its team is known; random, tells nothing",
