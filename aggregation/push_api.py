@@ -14,6 +14,7 @@ from aggregation.push.receipts import REFUSED_NAMED_MAXIMUM, Part
 from aggregation.push.services import push_store
 from aggregation.push.wire import body_take
 from healthsvc.kernel.api import Access, ServiceViewSet
+from healthsvc.kernel.errors import not_found
 from users import selectors as user_selectors
 
 _PLACES: Final = ", ".join(spec.slug for spec in SERIES if not spec.is_older)
@@ -83,7 +84,9 @@ class PushSample(serializers.Serializer[Any]):
 class PushBodyShape(serializers.Serializer[Any]):
     """A push. A resource may be called by its slug or by its name in addresses."""
 
-    provider = serializers.CharField(help_text="A provider's slug; with a team key `manual`.")
+    provider = serializers.CharField(
+        help_text="A provider's slug: with a team key `manual`, with a session one that the device reads."
+    )
     source = PushSource(required=False)  # type: ignore[assignment]  # of DRF's fields it is their own attribute
     batch_id = serializers.CharField(
         required=False,
@@ -152,7 +155,7 @@ class PushReceipt(serializers.Serializer[Any]):
 class PushViewSet(ServiceViewSet):
     """Pushes. `batch_id` does what an idempotency key does elsewhere, so bodies and answers are not kept twice."""
 
-    access = Access.TEAM
+    access = Access.SESSION_OR_TEAM
     keeps_replies = False
 
     @extend_schema(
@@ -170,6 +173,9 @@ class PushViewSet(ServiceViewSet):
         at most 200,000 records, of them 5,000 summaries and streams, with 2,000,000 values. Split what is more: it is
         answered 413.
         """
+        if self.principal.user_id not in (None, user_id):
+            # Somebody else's device: other users do not exist for it.
+            raise not_found()
         user = user_selectors.user_get(self.team, user_id)
         pushed = push_store(principal=self.principal, team=self.team, user=user, body=body_take(request._request))
         headers = {"Idempotent-Replayed": "true"} if pushed.replayed else {}

@@ -31,6 +31,26 @@ def provider_name(slug: str) -> ProviderName:
     return ProviderName(slug.replace("_", " ").title(), "")
 
 
+@dataclass(frozen=True, slots=True)
+class DevicePush:
+    """A person's telephone may push for a provider. `backfilled`: the resources whose first backfill has ended."""
+
+    backfilled: frozenset[str]
+
+
+#: Answers whether this user's device may push for a provider now; None where it may not. Asked in order.
+device_pushes: list[Callable[[TeamContext, UUID, str], DevicePush | None]] = []
+
+
+def device_push(team: TeamContext, user_id: UUID, provider: str) -> DevicePush | None:
+    """What a signed-in device of the user may push for a provider; None where nothing."""
+    for answer in device_pushes:
+        found = answer(team, user_id, provider)
+        if found is not None:
+            return found
+    return None
+
+
 class AttemptStatus(StrEnum):
     """How a pull ended."""
 

@@ -1,15 +1,16 @@
 """Writes of the aggregation app: the one door by which health data enter the store."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import chain
+from typing import TypeAlias
 from uuid import UUID
 
 from django.db import connection, transaction
 
 from aggregation import selectors
-from aggregation.catalogue import SERIES_BY_SLUG
+from aggregation.catalogue import DEVICE, SERIES_BY_SLUG
 from aggregation.constants import NO_WORKOUT
 from aggregation.events import HealthEvent, historical_event, series_events, stream_event, summary_events
 from aggregation.models import Summary
@@ -20,16 +21,19 @@ from aggregation.store.columns import Counts
 from aggregation.store.incoming import samples_gather
 from aggregation.store.statements import rows_of
 from aggregation.store.streams import StreamChange, streams_gather
-from aggregation.store.summaries import summaries_write
+from aggregation.store.summaries import SummariesWritten, summaries_write
 from aggregation.store.tail import LivePost, live_post, tail_append, tails_due, tails_fold
 from aggregation.store.workouts import workouts_find
-from aggregation.store.write import SeriesChange, Written, series_write
+from aggregation.store.write import SeriesChange, series_write
 from healthsvc.kernel.errors import not_found
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from users import selectors as user_selectors
 from users.models import User
 from webhooks.services import events_emit
+
+#: Which changes of a write are told: all, none, or those of the named resources and of devices.
+Told: TypeAlias = bool | Collection[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ def health_data_store(
     series: Sequence[SeriesBatch] = (),
     summaries: Sequence[SummaryRecord] = (),
     streams: Sequence[StreamRecord] = (),
-    emit: bool = True,
+    emit: Told = True,
 ) -> StoreResult:
     """Store samples, summaries and streams of a living user; 404 for any other. All, or after an error nothing.
 
@@ -57,14 +61,15 @@ def health_data_store(
     What can't be stored is refused by resource and reason and takes nothing else down. Counts are those of the
     records as if they had come one after another, so created + changed + unchanged + refused is what was given; those
     of a stream are of its moments. A workout that samples or a stream name may be among the summaries.
-    With `emit` the events `daily.data.<resource>.created` and `.updated` become true with the data.
+    With `emit` the events `daily.data.<resource>.created` and `.updated` become true with the data; it may name the
+    resources that are told.
 
     Safe under concurrent writers: the summaries are locked first, then the series, both in one order. Holds the user
     against erasure. A small post of new samples is one statement beside the transaction's own.
     """
     post = None if summaries or streams else live_post(series)
     if post is not None:
-        result = _live_stored(team, user_id, post, emit=emit)
+        result = _live_stored(team, user_id, post, emit=_is_told(emit, post.key.resource))
         if result is not None:
             return result
     with transaction.atomic():
@@ -75,9 +80,10 @@ def health_data_store(
         named = {(batch.source.provider, batch.workout) for batch in series if batch.workout}
         workouts = workouts_find(user_id, named | {(one.source.provider, one.workout) for one in streams})
         incoming = samples_gather(series, workouts, ingestion, refusals) | streams_gather(streams, workouts, refusals)
-        written = series_write(team, user_id, incoming, changes=emit)
-        if emit:
-            events = chain(_series_events(team, user_id, written), summary_events(summarised))
+        written = series_write(team, user_id, incoming, changes=emit is not False)
+        if emit is not False:
+            told = [change for change in written.changes if _is_told(emit, change.resource)]
+            events = chain(_series_events(team, user_id, told), summary_events(_told_of(summarised, emit)))
             _emit(team, user_id, person.client_user_id, events)
         return _result({**written.counts, **summarised.counts}, refusals)
 
@@ -97,11 +103,21 @@ def _live_stored(team: TeamContext, user_id: UUID, post: LivePost, *, emit: bool
     return StoreResult(created={key.resource: len(samples)})
 
 
-def _series_events(team: TeamContext, user_id: UUID, written: Written) -> Iterable[HealthEvent]:
-    for change in written.changes:
+def _is_told(emit: Told, resource: str) -> bool:
+    return emit if isinstance(emit, bool) else resource in emit or resource == DEVICE.slug
+
+
+def _told_of(written: SummariesWritten, emit: Told) -> SummariesWritten:
+    created = {key: row for key, row in written.created.items() if _is_told(emit, row.resource)}
+    changed = {key: row for key, row in written.changed.items() if _is_told(emit, row.resource)}
+    return replace(written, created=created, changed=changed)
+
+
+def _series_events(team: TeamContext, user_id: UUID, changes: Sequence[SeriesChange]) -> Iterable[HealthEvent]:
+    for change in changes:
         if change.resource in SERIES_BY_SLUG:
             yield from series_events(user_id, change)
-    for stream in _stream_changes(team, user_id, written.changes):
+    for stream in _stream_changes(team, user_id, changes):
         yield stream_event(user_id, stream)
 
 

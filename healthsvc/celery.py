@@ -74,8 +74,14 @@ app.conf.update(
             ("aggregation_jobs_sweep", "aggregation.jobs_sweep", 10.0),
             ("aggregation_tails_fold", "aggregation.tails_fold", 60.0),
             ("aggregation_pushes_purge", "aggregation.pushes_purge", 3600.0),
+            ("links_hooks_reconcile", "links.hooks_reconcile", 300.0),
+            ("links_pulls_schedule_due", "links.pulls_schedule_due", 60.0),
             ("links_pulls_sweep", "links.pulls_sweep", 30.0),
+            ("links_bulk_ops_sweep", "links.bulk_ops_sweep", 30.0),
+            ("links_demos_end", "links.demos_end", 600.0),
+            ("links_revocations_sweep", "links.revocations_sweep", 30.0),
             ("links_tokens_purge", "links.tokens_purge", 3600.0),
+            ("links_vendors_purge", "links.vendors_purge", 3600.0),
         )
     },
 )

@@ -24,6 +24,7 @@ from aggregation.query_reader import SCHEMA
 from aggregation.sports import SPORTS
 from healthsvc import env
 from healthsvc.kernel.errors import ErrorCode
+from healthsvc.provider_docs import providers_page
 from webhooks.registry import event_types
 
 _NOTICE = "<!-- Written by `manage.py docs_generate`; change the code, not this page. -->\n"
@@ -349,6 +350,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/events.md": events_page,
     "docs/resources.md": resources_page,
     "docs/query.md": query_page,
+    "docs/providers.md": lambda: providers_page(_NOTICE),
 }
 
 

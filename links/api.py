@@ -54,9 +54,9 @@ class UserConnectionViewSet(ServiceViewSet):
     )
     def list(self, request: Request, user_id: UUID) -> Response:
         """Each connection with its status, and what data it can give and why not."""
-        user_selectors.user_get(self.team, user_id)
+        user = user_selectors.user_get(self.team, user_id)
         connections = selectors.connections_of(self.team, user_id)
-        return Response({"providers": [connection_json(connection) for connection in connections]})
+        return Response({"providers": [connection_json(connection, user) for connection in connections]})
 
 
 class UserRefreshViewSet(ServiceViewSet):

@@ -11,14 +11,20 @@ class LinksConfig(AppConfig):
     def ready(self) -> None:
         """Check the catalogue, name our events, and answer what the apps below ask."""
         from aggregation import registry as aggregation_registry
-        from links import introspection, selectors
+        from links import device_selectors, introspection, selectors
         from links.catalogue import catalogue
+        from links.connectors.registry import registry_check
         from links.events import EVENT_TYPES
+        from links.services.connections import user_disconnect
+        from management import registry as management_registry
         from users import registry as users_registry
         from webhooks.registry import event_types_register
 
-        catalogue()
+        registry_check()
+        management_registry.provider_slugs.append(catalogue)
         event_types_register(EVENT_TYPES)
         users_registry.connected_sources.append(selectors.connected_sources)
+        users_registry.disconnectors.append(user_disconnect)
         aggregation_registry.provider_names.append(selectors.provider_name)
         aggregation_registry.attempt_sources.append(introspection.last_attempts)
+        aggregation_registry.device_pushes.append(device_selectors.device_push)

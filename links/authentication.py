@@ -1,4 +1,6 @@
-"""The authenticator for link tokens: what a custom widget shows in place of a team key."""
+"""The authenticators for what people hold: link tokens of custom widgets, and the access tokens of their devices."""
+
+from typing import Final
 
 from django.conf import settings
 from rest_framework.authentication import BaseAuthentication
@@ -9,10 +11,12 @@ from healthsvc.kernel.principal import Principal, PrincipalKind
 from healthsvc.kernel.scope import team_scope
 from links.constants import LinkErrorType
 from links.models import LinkToken
+from links.services.sessions import session_use
 from links.services.tokens import link_token_find, link_token_problem
 
 #: A widget may call before anybody opened a page.
 _GOOD = (None, LinkErrorType.TOKEN_NOT_VALIDATED)
+_BEARER: Final = "bearer"
 
 
 class LinkTokenOfAnyStateAuthentication(BaseAuthentication):
@@ -42,3 +46,23 @@ class LinkTokenAuthentication(LinkTokenOfAnyStateAuthentication):
         with team_scope(token.context):
             if link_token_problem(token) not in _GOOD:
                 raise AuthenticationFailed
+
+
+class DeviceSessionAuthentication(BaseAuthentication):
+    """A session's access token as `Authorization: Bearer …` (RFC 6750). Other schemes are left to others.
+
+    It counts before a team key that is sent too: of two credentials the one that may do less.
+    """
+
+    def authenticate(self, request: Request) -> tuple[Principal, None] | None:
+        """The team and the one user who is signed in; 401 for a token that is unknown, ended or out of time."""
+        scheme, _, text = request.headers.get("Authorization", "").strip().partition(" ")
+        if scheme.lower() != _BEARER:
+            return None
+        session = session_use(text.strip())
+        if session is None:
+            raise AuthenticationFailed
+        principal = Principal(
+            kind=PrincipalKind.DEVICE_SESSION, key_id=session.pk, team=session.context, user_id=session.user_id
+        )
+        return principal, None

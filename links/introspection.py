@@ -12,6 +12,7 @@ from aggregation.introspection import DaysWanted, days_with_data
 from aggregation.registry import Attempts, AttemptStatus, PullAttempt
 from healthsvc.kernel.principal import TeamContext
 from links.catalogue import catalogue
+from links.connection_selectors import SECRET_FIELDS
 from links.constants import PullKind
 from links.models import Connection, Pull
 from links.states import PullStatus
@@ -32,6 +33,7 @@ class HistoricalPull:
     start_on: date
     end_on: date
     scheduled_at: datetime
+    started_at: datetime | None
     ended_at: datetime | None
     days_with_data: int
     error_code: str
@@ -95,7 +97,7 @@ def _pulls(
     newest = _of_provider(rows, "connection__provider", provider)
     newest = newest.order_by(*_ONE_OF_EACH, "-created_at", "-id").distinct(*_ONE_OF_EACH)
     # Without the connection's tokens, which would be decrypted.
-    pulls = list(newest.select_related("connection").defer("connection__access_token", "connection__refresh_token"))
+    pulls = list(newest.select_related("connection").defer(*(f"connection__{name}" for name in SECRET_FIELDS)))
     days = days_with_data(
         team,
         [
@@ -111,6 +113,7 @@ def _pulls(
             start_on=pull.start_on,
             end_on=pull.end_on,
             scheduled_at=pull.created_at,
+            started_at=pull.started_at,
             ended_at=pull.ended_at,
             days_with_data=count,
             error_code=pull.error_code,

@@ -36,7 +36,7 @@ class HistoricalPullTimeline(Serializer):
     """When a pull was owed, begun and ended."""
 
     scheduled_at = serializers.DateTimeField()
-    started_at = serializers.DateTimeField(allow_null=True, help_text="Not kept: null.")
+    started_at = serializers.DateTimeField(allow_null=True, help_text="Null until a worker has begun.")
     ended_at = serializers.DateTimeField(allow_null=True)
 
 
@@ -128,8 +128,8 @@ def _pull_json(pull: HistoricalPull) -> JSONObject:
         "range_end": _midnight(pull.end_on + timedelta(days=1)),
         "timeline": {
             "scheduled_at": utc_text(pull.scheduled_at),
-            "started_at": None,
-            "ended_at": None if pull.ended_at is None else utc_text(pull.ended_at),
+            "started_at": _instant(pull.started_at),
+            "ended_at": _instant(pull.ended_at),
         },
         "days_with_data": pull.days_with_data,
         "release": str(settings.SPECTACULAR_SETTINGS["VERSION"]),
@@ -142,6 +142,10 @@ def _error_details(pull: HistoricalPull) -> str | None:
     if pull.status not in (PullStatus.FAILURE, PullStatus.RETRYING):
         return None
     return pull.error_code if pull.error_code in ERROR_DETAILS else _OTHER_ERROR
+
+
+def _instant(moment: datetime | None) -> str | None:
+    return None if moment is None else utc_text(moment)
 
 
 def _midnight(day: date) -> str:

@@ -1,31 +1,37 @@
 """Reads of the links app."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Max
 from django.templatetags.static import static
 
 from aggregation.registry import ProviderName
 from healthsvc.kernel.principal import Environment, TeamContext
-from links.catalogue import Provider, ResourceOffer, ResourceScopes, catalogue, provider_find
+from links.catalogue import (
+    LoginKind,
+    Provider,
+    ProviderState,
+    ResourceOffer,
+    ResourceScopes,
+    catalogue,
+    catalogue_shipped,
+    provider_find,
+)
+from links.connection_selectors import SECRET_FIELDS
 from links.connectors.oauth import application_of
-from links.connectors.registry import CONNECTORS
-from links.models import Connection, LinkToken, Pull
-from links.states import ConnectionStatus, PullStatus
+from links.connectors.registry import connector_of
+from links.models import Connection, LinkToken, ProviderApplication
+from links.states import ConnectionStatus
 from management import selectors as management_selectors
 from management.models import Team
 from users.registry import ConnectedSource
 
-#: What a person and a developer read of a broken connection, by its error type.
-ERROR_MESSAGES: Mapping[str, str] = {
-    "token_refresh_failed": "The provider no longer accepts this connection. The person needs to connect again.",
-    "deregistered_per_provider": "The provider ended this connection. The person needs to connect again.",
-}
-_ERROR_MESSAGE = "The connection stopped working. The person needs to connect again."
+#: Logins that a page can take a person through; the others need a telephone, or nothing at all.
+_BROWSER_LOGINS = (LoginKind.OAUTH, LoginKind.PASSWORD, LoginKind.EMAIL)
+#: The mark of a provider without one. No slug begins like that.
+_FALLBACK_MARK = "_provider"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +43,14 @@ class Availability:
     denied: ResourceScopes
 
 
+def logo_path(slug: str) -> str:
+    """The service's own mark for a provider, among the static files. A provider of the operator's own has none."""
+    return f"links/logos/{slug if slug in catalogue_shipped() else _FALLBACK_MARK}.svg"
+
+
 def logo_url(slug: str) -> str:
-    """The service's own mark for a provider."""
-    known = slug if slug in catalogue() else "manual"
-    return f"{settings.BASE_URL}{static(f'links/logos/{known}.svg')}"
+    """The address of a provider's mark."""
+    return f"{settings.BASE_URL}{static(logo_path(slug))}"
 
 
 def provider_name(slug: str) -> ProviderName | None:
@@ -48,35 +58,103 @@ def provider_name(slug: str) -> ProviderName | None:
     return ProviderName(provider_find(slug).name, logo_url(slug)) if slug in catalogue() else None
 
 
-def provider_works(provider: Provider, environment: Environment) -> bool:
-    """Whether a person can connect it here and now: there is a connector, and the operator is registered."""
-    return provider.slug in CONNECTORS and application_of(provider, environment) is not None
+def provider_works(provider: Provider, environment: Environment, registered: Collection[str] = ()) -> bool:
+    """Whether a person can log in to it in a browser, here and now. `registered`: where the team itself is registered.
+
+    The simulator plays every login in the sandbox. A vendor needs a connector, and a registration or an adapter; one
+    that has closed lets nobody in.
+    """
+    if provider.login not in _BROWSER_LOGINS or not provider.resources:
+        return False
+    connector = connector_of(provider.slug, environment)
+    if environment is Environment.SANDBOX:
+        played = connector is not None and application_of(provider, environment) is not None
+        return played if provider.login is LoginKind.OAUTH else True
+    if provider.state is ProviderState.CLOSED or connector is None:
+        return False
+    return bool(provider.password_adapter) or _is_registered(provider, environment, registered)
+
+
+def provider_connectable(team: TeamContext, provider: Provider) -> bool:
+    """Whether a person of this team can log in to it. A query in production, none in the sandbox."""
+    return provider_works(provider, team.environment, _registrations(team))
+
+
+def providers_connectable(team: TeamContext) -> list[Provider]:
+    """Everything that people of this team can log in to, what is asked for most first. A query in production."""
+    registered = _registrations(team)
+    found = [one for one in catalogue().values() if provider_works(one, team.environment, registered)]
+    return sorted(found, key=lambda one: (one.rank, one.name.casefold()))
+
+
+def providers_available(team: TeamContext) -> list[Provider]:
+    """Everything that people of this team can connect in any way; a telephone may send with every key."""
+    by_telephone = [
+        one for one in catalogue().values() if one.login not in _BROWSER_LOGINS and one.state is ProviderState.OPEN
+    ]
+    return [*providers_connectable(team), *by_telephone]
 
 
 def providers_listed(token: LinkToken) -> list[Provider]:
-    """What the hosted page shows for a token: what works, in the order of names, within the token's filter."""
+    """What the hosted page shows for a token, in the page's order: what can be connected of the team's choice and
+    within the token's filter, or the one provider that the token is for."""
+    if token.provider:
+        alone = catalogue().get(token.provider)
+        return [alone] if alone and provider_connectable(token.context, alone) else []
     wanted = token.filter_on_providers
-    return [
-        provider
-        for slug, provider in catalogue().items()
-        if (not wanted or slug in wanted) and provider_works(provider, token.context.environment)
-    ]
+    return [one for one in providers_chosen(token.context) if not wanted or one.slug in wanted]
+
+
+def providers_chosen(team: TeamContext) -> list[Provider]:
+    """What can be connected of the team's choice, in the order it named them; all where it has chosen nothing."""
+    chosen: list[str] = management_selectors.team_settings(team).link_providers
+    found = providers_connectable(team)
+    if not chosen:
+        return found
+    by_slug = {one.slug: one for one in found}
+    return [by_slug[slug] for slug in dict.fromkeys(chosen) if slug in by_slug]
+
+
+def login_way(provider: Provider, environment: Environment) -> LoginKind:
+    """How a person logs in: a vendor's OAuth in the place of its password, where the vendor offers it."""
+    stands_in = provider.login is LoginKind.PASSWORD and provider.oauth is not None and not provider.password_adapter
+    return LoginKind.OAUTH if stands_in and environment is Environment.PRODUCTION else provider.login
+
+
+def _registrations(team: TeamContext) -> frozenset[str]:
+    """The providers that the team itself is registered with."""
+    if team.environment is Environment.SANDBOX:
+        return frozenset()
+    living = ProviderApplication.objects.for_team(team).filter(retired_at=None)
+    return frozenset(living.values_list("provider", flat=True))
+
+
+def _is_registered(provider: Provider, environment: Environment, registered: Collection[str]) -> bool:
+    if provider.oauth is None or not provider.oauth.authorize_url:
+        return False
+    return provider.slug in registered or application_of(provider, environment) is not None
 
 
 def availability_of(provider: str, scopes_granted: Sequence[str]) -> Mapping[str, Availability]:
-    """Every resource a connector can pull: there when all the scopes it requires were granted."""
-    granted = frozenset(scopes_granted)
+    """Every resource of the provider: there when all the scopes it requires were granted.
+
+    A login without scopes (a password, a telephone, a meter) gives everything, and no scope is granted or denied.
+    """
     found: dict[str, Availability] = {}
-    for name, needs in provider_find(provider).resources.items():
+    known, granted = provider_find(provider), frozenset(scopes_granted)
+    if known.login is not LoginKind.OAUTH and not granted:
+        return {name: Availability(True, ResourceScopes(), ResourceScopes()) for name in known.resources}
+    for name, needs in known.resources.items():
         given = _within(needs, granted)
         refused = _within(needs, frozenset((*needs.required, *needs.optional)) - granted)
         found[name] = Availability(not refused.required, given, refused)
     return found
 
 
-def resources_available(provider: str, scopes_granted: Sequence[str]) -> list[str]:
+def resources_available(provider: str, scopes_granted: Sequence[str], environment: Environment) -> list[str]:
     """The resources that can be pulled with these scopes."""
-    pullable = CONNECTORS[provider].window_days if provider in CONNECTORS else {}
+    connector = connector_of(provider, environment)
+    pullable = connector.window_days if connector else {}
     found = availability_of(provider, scopes_granted)
     return [name for name, one in found.items() if one.available and name in pullable]
 
@@ -90,12 +168,7 @@ def team_name(team: TeamContext) -> str:
 def connections_of(team: TeamContext, user_id: UUID) -> list[Connection]:
     """A user's living connections, oldest first. One query."""
     rows = Connection.objects.for_team(team).filter(user_id=user_id, disconnected_at=None)
-    return list(rows.defer("access_token", "refresh_token").order_by("created_at", "id"))
-
-
-def error_message(connection: Connection) -> str:
-    """What a broken connection's error type means."""
-    return ERROR_MESSAGES.get(connection.error_type, _ERROR_MESSAGE)
+    return list(rows.defer(*SECRET_FIELDS).order_by("created_at", "id"))
 
 
 def connected_sources(team: TeamContext, user_ids: Sequence[UUID]) -> Mapping[UUID, Sequence[ConnectedSource]]:
@@ -108,22 +181,20 @@ def connected_sources(team: TeamContext, user_ids: Sequence[UUID]) -> Mapping[UU
     return found
 
 
-def pulled_until(connections: Sequence[Connection]) -> Mapping[tuple[UUID, str], date]:
-    """The last day that each connection's resource was fetched to, where it ever was. One query."""
-    ids = [connection.pk for connection in connections]
-    rows = Pull.objects.filter(connection__in=ids, status=PullStatus.SUCCESS).order_by()
-    last = rows.values_list("connection_id", "resource").annotate(until=Max("end_on"))
-    return {(connection_id, resource): until for connection_id, resource, until in last}
-
-
 def is_connected(connection: Connection) -> bool:
     """Whether data can be pulled over it."""
     return connection.status == ConnectionStatus.CONNECTED
 
 
 def is_pullable(connection: Connection) -> bool:
-    """Whether there is a connector that pulls from its provider, rather than data being sent to us."""
-    return connection.provider in CONNECTORS
+    """Whether there is a connector that pulls from its provider, rather than data being sent to us.
+
+    Of what a telephone sends only a demonstration is pulled: it ends, and the simulator stands for the telephone.
+    """
+    sent = connection.login in (LoginKind.APP, LoginKind.DEVICE, LoginKind.NONE)
+    if sent and connection.expires_at is None:
+        return False
+    return connector_of(connection.provider, Environment(connection.environment)) is not None
 
 
 def _within(needs: ResourceOffer, scopes: frozenset[str]) -> ResourceScopes:

@@ -62,7 +62,8 @@ class LinkTokenBody(serializers.Serializer[Any]):
         required=False,
         allow_null=True,
         max_length=REDIRECT_URL_MAXIMUM_CHARACTERS,
-        help_text="Where the person goes afterwards: https, http to localhost, or an app's own scheme.",
+        help_text="Where the person goes afterwards: https, http to localhost, or an app's own scheme with a dot in it,"
+        " such as com.example.app; a team's allowlist may name others. state, error and error_type may not be in it.",
     )
     filter_on_providers = serializers.ListField(
         child=ProviderField(),
@@ -128,7 +129,7 @@ class ConnectionAnswer(serializers.Serializer[Any]):
     slug = serializers.CharField()
     logo = serializers.CharField()
     created_on = serializers.DateTimeField()
-    status = serializers.CharField(help_text="connected or error")
+    status = serializers.CharField(help_text="connected, paused or error")
     external_user_id = serializers.CharField(allow_null=True)
     error_details = ErrorDetailsAnswer(allow_null=True)
     resource_availability = serializers.DictField(child=AvailabilityAnswer())

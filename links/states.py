@@ -80,6 +80,21 @@ class BulkOpStatus(StrEnum):
     ABORTED = "aborted"
 
 
+class BulkItemStatus(StrEnum):
+    """What became of one user of a bulk operation."""
+
+    PENDING = "pending"
+    PROCESSED = "processed"
+    FAILED = "failed"
+
+
+class BulkItemCommand(StrEnum):
+    """What can happen to one user of a bulk operation."""
+
+    PROCESS = "process"
+    FAIL = "fail"
+
+
 class BulkOpCommand(StrEnum):
     """How a bulk operation ends."""
 
@@ -140,6 +155,11 @@ HOOK_TRANSITIONS: Transitions = {
     (HookStatus.WANTED, HookCommand.DROP): HookStatus.UNWANTED,
     (HookStatus.ACTIVE, HookCommand.DROP): HookStatus.UNWANTED,
     (HookStatus.FAILED, HookCommand.DROP): HookStatus.UNWANTED,
+}
+
+BULK_ITEM_TRANSITIONS: Transitions = {
+    (BulkItemStatus.PENDING, BulkItemCommand.PROCESS): BulkItemStatus.PROCESSED,
+    (BulkItemStatus.PENDING, BulkItemCommand.FAIL): BulkItemStatus.FAILED,
 }
 
 BULK_OP_TRANSITIONS: Transitions = {

@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from healthsvc.kernel.errors import ServiceError
 from healthsvc.kernel.principal import Environment
 from management import services
+from management.brand_admin import TeamLogoAdmin, TeamSettingsAdmin
 from management.models import (
     AccessRecord,
     BackgroundJob,
@@ -23,6 +24,7 @@ from management.models import (
     StaffUser,
     Team,
     TeamKey,
+    TeamLogo,
     TeamSettings,
 )
 from management.operator import refusal_sentence
@@ -35,6 +37,8 @@ admin.site.site_title = "healthsvc staff"
 admin.site.index_title = "Staff"
 admin.site.site_url = None
 admin.site.unregister(Group)
+admin.site.register(TeamSettings, TeamSettingsAdmin)
+admin.site.register(TeamLogo, TeamLogoAdmin)
 
 
 @admin.register(StaffUser)
@@ -169,15 +173,6 @@ class ManagementKeyAdmin(KeyAdmin):
     def ends_with(self, key: ManagementKey) -> str:
         """The last characters, to tell keys apart."""
         return f"…{key.last_characters}"
-
-
-@admin.register(TeamSettings)
-class TeamSettingsAdmin(KeepingAdmin):
-    """Switches of a team in one environment."""
-
-    list_display = ["team", "environment", "aggregation_enabled", "company_name"]
-    list_select_related = ["team"]
-    autocomplete_fields = ["team"]
 
 
 @admin.register(BackgroundJob)

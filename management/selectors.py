@@ -10,8 +10,9 @@ from django.db.models import Q
 
 from healthsvc.kernel.errors import Problem, invalid, not_found
 from healthsvc.kernel.principal import Environment, Principal, Role, TeamContext
+from healthsvc.kernel.scope import SystemScope, system_scope
 from management.constants import TEAM_PAGE_SIZE
-from management.models import Team, TeamInOrganisation, TeamSettings
+from management.models import Team, TeamInOrganisation, TeamLogo, TeamSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +68,14 @@ def team_settings(team: TeamContext) -> TeamSettings:
     """The team's switches; an unsaved row of defaults where none was ever set."""
     found = TeamSettings.objects.for_team(team).first()
     return found or TeamSettings(team_id=team.team_id, environment=str(Environment(team.environment)))
+
+
+def team_logo_id(team: TeamContext) -> UUID | None:
+    """The team's logo, where it has one. One query, which leaves the picture where it is."""
+    return TeamLogo.objects.for_team(team).values_list("pk", flat=True).first()
+
+
+def team_logo_find(logo_id: UUID) -> TeamLogo | None:
+    """A logo by its id, for whoever asks: it is shown on pages that everybody may open."""
+    with system_scope(SystemScope.KEY_LOOKUP):
+        return TeamLogo.objects.filter(pk=logo_id).first()

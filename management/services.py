@@ -12,7 +12,9 @@ from healthsvc.kernel import clock
 from healthsvc.kernel.crypto import same_hash
 from healthsvc.kernel.errors import ErrorCode, Problem, ServiceError, invalid, not_found
 from healthsvc.kernel.principal import Environment, Principal, PrincipalKind, Role, TeamContext
+from healthsvc.kernel.rows import team_values
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
+from management.branding import logo_media_type, logo_problem
 from management.constants import (
     LAST_USED_INTERVAL_SECONDS,
     MANAGEMENT_KEY_PREFIX,
@@ -21,7 +23,7 @@ from management.constants import (
     Region,
 )
 from management.keys import ShownKey, key_make, team_key_prefix
-from management.models import ManagementKey, Organisation, Team, TeamKey
+from management.models import ManagementKey, Organisation, Team, TeamKey, TeamLogo
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,26 @@ def management_key_use(*, shown: ShownKey) -> Principal | None:
         role=Role(row.role),
         team_ids=tuple(row.team_ids),
     )
+
+
+def team_logo_set(*, team: TeamContext, content: bytes) -> TeamLogo:
+    """The team's logo from now on. 422 for what is no picture. A new one has a new id: the old address is cached."""
+    problem, media_type = logo_problem(content), logo_media_type(content)
+    if problem is not None or media_type is None:
+        raise invalid([Problem(("content",), problem or "", "logo_invalid")])
+    with team_scope(team), transaction.atomic():
+        # Of two at the same moment the second waits here for the first.
+        Team.objects.select_for_update(no_key=True).get(pk=team.team_id)
+        team_logo_remove(team=team)
+        return TeamLogo.objects.create(
+            **team_values(team), media_type=media_type, content=content, created_at=clock.now()
+        )
+
+
+def team_logo_remove(*, team: TeamContext) -> bool:
+    """Take the team's logo off its pages; whether there was one."""
+    with team_scope(team):
+        return TeamLogo.objects.for_team(team).delete()[0] > 0
 
 
 def _trusted(row: TeamKey | ManagementKey, shown: ShownKey) -> bool:

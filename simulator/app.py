@@ -6,16 +6,20 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from simulator import demo, dexcom, generic, passwords, strava, whoop
 from simulator.configuration import Configuration
 from simulator.control import Control
 from simulator.faults import fault_after, fault_before, fault_take
+from simulator.hook_control import routes as hook_control_routes
 from simulator.oura import Oura
+from simulator.oura_hooks import routes as oura_hooks_routes
 from simulator.pages import page
 from simulator.sign_in import SignIn
 from simulator.store import Store
 from simulator.tokens import Tokens
 from simulator.web import BadRequestError, Match, Request, Response, Route, json_response, match, read_request, send
 from simulator.withings import Withings
+from simulator.withings_hooks import routes as withings_hooks_routes
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -24,7 +28,19 @@ if TYPE_CHECKING:
 _OWN = ("/_control/", "/healthz")
 
 _ACTIONS = frozenset(
-    ("requesttoken", "getmeas", "getactivity", "getintradayactivity", "getworkouts", "get", "getsummary")
+    (
+        "requesttoken",
+        "revoke",
+        "getnonce",
+        "subscribe",
+        "getmeas",
+        "getactivity",
+        "getintradayactivity",
+        "getworkouts",
+        "get",
+        "getsummary",
+        "getdevice",
+    )
 )
 
 
@@ -85,24 +101,35 @@ def _routes(store: Store, configuration: Configuration) -> tuple[Route, ...]:
         Route("GET", "/_control/requests", control.requests),
         Route("POST", "/_control/clock", control.clock),
         Route("POST", "/_control/reset", control.reset),
+        *hook_control_routes(store),
         Route("GET", collection + "personal_info", oura.personal_info),
         Route("GET", collection + "daily_activity", oura.daily_activity),
         Route("GET", collection + "daily_sleep", oura.daily_sleep),
         Route("GET", collection + "sleep", oura.sleep),
         Route("GET", collection + "heartrate", oura.heartrate),
         Route("GET", collection + "workout", oura.workout),
+        Route("GET", collection + "daily_spo2", oura.daily_spo2),
+        Route("GET", collection + "ring_configuration", oura.ring_configuration),
+        *oura_hooks_routes(store),
         Route("GET", "/oura/oauth/revoke", tokens.oura_revoke),
         Route("POST", "/oura/oauth/revoke", tokens.oura_revoke),
-        Route("POST", "/withings/v2/oauth2", tokens.withings),
+        *withings_hooks_routes(store, tokens.withings),
+        Route("POST", "/withings/v2/user", withings.user_v2),
         Route("POST", "/withings/measure", withings.measure),
         Route("POST", "/withings/v2/measure", withings.measure_v2),
         Route("POST", "/withings/v2/sleep", withings.sleep_v2),
+        *strava.routes(store),
         Route("GET", "/{slug}/oauth/authorize", sign_in.authorize),
         Route("POST", "/{slug}/oauth/login", sign_in.login),
         Route("GET", "/{slug}/oauth/consent", sign_in.consent),
         Route("POST", "/{slug}/oauth/consent", sign_in.decide),
         Route("POST", "/{slug}/oauth/token", tokens.token),
         Route("POST", "/{slug}/oauth/revoke", tokens.revoke),
+        *demo.routes(store),
+        *whoop.routes(store),
+        *dexcom.routes(store),
+        *passwords.routes(store),
+        *generic.routes(store),
     )
 
 
@@ -117,6 +144,7 @@ def _index(configuration: Configuration, request: Request) -> Response:
     content = (
         "<h1>Provider simulator</h1>\n<p>This program plays the vendors that people connect. "
         f"It answers at <strong>{configuration.url}</strong>.</p>\n"
-        '<p class="quiet last">Nobody begins here: a link page sends people to a vendor’s login.</p>'
+        '<p class="quiet last">Nobody begins here: a link page sends people to a vendor’s login.</p>\n'
+        f"{passwords.known_logins_html()}"
     )
     return page("Provider simulator", "Every vendor", content)

@@ -19,6 +19,8 @@ class Vendor:
 
     scopes: scope → what a person reads beside its checkbox; empty means any scope is taken as it comes.
     fixed_scopes: scopes that the person cannot untick.
+    refresh_rotates_after_seconds: the refresh token is another one, and the old one dead, once the last access token
+    is that old; None where age changes nothing.
     previous_refresh_seconds: how long a refresh token still works after it was rotated.
     """
 
@@ -30,6 +32,7 @@ class Vendor:
     access_seconds: int = DAY_SECONDS
     refresh_seconds: int = YEAR_SECONDS
     refresh_rotates: bool = False
+    refresh_rotates_after_seconds: int | None = None
     previous_refresh_seconds: int = 0
     pkce_required: bool = False
     standard_token_endpoint: bool = True
@@ -71,14 +74,52 @@ _WITHINGS = Vendor(
     standard_token_endpoint=False,
 )
 
+_STRAVA = Vendor(
+    name="Strava",
+    scopes={
+        "read": "Your public profile",
+        "read_all": "Your private routes and segments",
+        "profile:read_all": "Your complete profile, with your weight",
+        "activity:read": "Your activities, except those only you can see",
+        "activity:read_all": "Your private activities",
+    },
+    fixed_scopes=frozenset({"read"}),
+    scope_separator=",",
+    access_seconds=6 * HOUR_SECONDS,
+    refresh_rotates_after_seconds=5 * HOUR_SECONDS,
+)
+
+_WHOOP = Vendor(
+    name="WHOOP",
+    scopes={
+        "offline": "Stay connected",
+        "read:profile": "Your name and e-mail address",
+        "read:body_measurement": "Your height, weight and highest heart rate",
+        "read:cycles": "Your days: strain, energy and heart rate",
+        "read:recovery": "Recovery, heart rate variability and blood oxygen",
+        "read:sleep": "Your sleep and its stages",
+        "read:workout": "Your workouts",
+    },
+    fixed_scopes=frozenset({"offline", "read:profile"}),
+    access_seconds=HOUR_SECONDS,
+    refresh_rotates=True,
+)
+
 _VENDORS: Mapping[str, Vendor] = {
     "oura": _OURA,
     "withings": _WITHINGS,
-    "strava": Vendor(name="Strava", scope_separator=",", access_seconds=6 * HOUR_SECONDS),
-    "whoop_v2": Vendor(name="WHOOP", access_seconds=HOUR_SECONDS, refresh_rotates=True),
+    "strava": _STRAVA,
+    "whoop_v2": _WHOOP,
     "wahoo": Vendor(name="Wahoo", access_seconds=2 * HOUR_SECONDS, refresh_rotates=True),
     "garmin": Vendor(name="Garmin", pkce_required=True, refresh_rotates=True),
-    "dexcom_v3": Vendor(name="Dexcom", code_seconds=60, access_seconds=2 * HOUR_SECONDS, refresh_rotates=True),
+    "dexcom_v3": Vendor(
+        name="Dexcom",
+        scopes={"offline_access": "Your glucose readings, the entries you made, and your devices"},
+        fixed_scopes=frozenset({"offline_access"}),
+        code_seconds=60,
+        access_seconds=2 * HOUR_SECONDS,
+        refresh_rotates=True,
+    ),
 }
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from simulator.fault_documents import clock_ahead, half_buckets, wrong_units
 from simulator.grants import grant_of, token_expire, token_revoke
 from simulator.store import Store
 from simulator.tokens import withings_error
@@ -15,7 +16,13 @@ KINDS = (
     "token_dead",
     "token_expired",
     "rate_limited",
+    "wrong_units",
+    "half_buckets",
+    "clock_ahead",
 )
+
+
+_DOCUMENTS = {"wrong_units": wrong_units, "half_buckets": half_buckets, "clock_ahead": clock_ahead}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +74,10 @@ def fault_before(store: Store, fault: Fault, request: Request) -> Response | Non
 
 
 def fault_after(fault: Fault, response: Response) -> Response:
-    """What a fault does to an answer that was made: hold it back, or cut it in two."""
+    """What a fault does to an answer that was made: hold it back, cut it in two, or get its values wrong."""
     if fault.kind == "slow":
         return replace(response, delay_seconds=fault.delay_seconds)
     if fault.kind == "truncated_json":
         return replace(response, body=response.body[: len(response.body) // 2])
-    return response
+    change = _DOCUMENTS.get(fault.kind)
+    return change(response) if change else response

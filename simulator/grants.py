@@ -97,6 +97,20 @@ def code_exchange(
     return _tokens_issue(store, _grant(row), refresh_token=None)
 
 
+def demo_issue(
+    store: Store, *, slug: str, client_id: str, account: str, scopes: tuple[str, ...], access_seconds: int
+) -> TokenPair:
+    """A grant that no person gave, with tokens whose first one lasts as long as is asked."""
+    seed = f"{slug}:{account.lower()}"
+    with store.writing() as connection:
+        row = connection.execute(
+            "INSERT INTO access_grant (slug, client_id, account, seed, scopes) VALUES (?, ?, ?, ?, ?)",
+            (slug, client_id, account, seed, orjson.dumps(scopes).decode()),
+        )
+    grant = Grant(int(row.lastrowid or 0), slug, client_id, account, seed, scopes)
+    return _tokens_issue(store, grant, refresh_token=None, access_seconds=access_seconds)
+
+
 def refresh(store: Store, *, slug: str, client_id: str, refresh_token: str) -> TokenPair:
     """Trade a refresh token for a new access token, and for a new refresh token where the vendor rotates."""
     vendor = vendor_of(slug)
@@ -105,11 +119,23 @@ def refresh(store: Store, *, slug: str, client_id: str, refresh_token: str) -> T
         row = _token_row(connection, refresh_token, "refresh", now)
         if row is None or (row["slug"], row["client_id"]) != (slug, client_id):
             raise GrantRefusedError("refresh_token")
-        if vendor.refresh_rotates:
+        rotates = vendor.refresh_rotates or _is_late(connection, row, vendor, now)
+        if rotates:
             until = min(row["expires_at"], now + vendor.previous_refresh_seconds)
             connection.execute("UPDATE token SET expires_at = ? WHERE hash = ?", (until, digest(refresh_token)))
-    kept = None if vendor.refresh_rotates else refresh_token
+    kept = None if rotates else refresh_token
     return _tokens_issue(store, _grant(row), refresh_token=kept)
+
+
+def _is_late(connection: sqlite3.Connection, row: sqlite3.Row, vendor: Vendor, now: float) -> bool:
+    """Whether a grant's newest access token is so old that its refresh token is changed too."""
+    after_seconds = vendor.refresh_rotates_after_seconds
+    if after_seconds is None:
+        return False
+    newest = connection.execute(
+        "SELECT max(expires_at) AS expires_at FROM token WHERE grant_id = ? AND kind = 'access'", (row["id"],)
+    ).fetchone()["expires_at"]
+    return bool(now >= newest - vendor.access_seconds + after_seconds)
 
 
 def grant_of(store: Store, slug: str, access_token: str) -> Grant | None:
@@ -149,17 +175,20 @@ def _token_row(source: Store | sqlite3.Connection, token: str, kind: str, now: f
     return found
 
 
-def _tokens_issue(store: Store, grant: Grant, refresh_token: str | None) -> TokenPair:
+def _tokens_issue(
+    store: Store, grant: Grant, refresh_token: str | None, access_seconds: int | None = None
+) -> TokenPair:
     vendor: Vendor = vendor_of(grant.slug)
     now = store.now()
+    lasts = vendor.access_seconds if access_seconds is None else access_seconds
     access = secrets.token_urlsafe(32)
-    issued = [(digest(access), grant.id, "access", now + vendor.access_seconds)]
+    issued = [(digest(access), grant.id, "access", now + lasts)]
     if refresh_token is None:
         refresh_token = secrets.token_urlsafe(32)
         issued.append((digest(refresh_token), grant.id, "refresh", now + vendor.refresh_seconds))
     with store.writing() as connection:
         connection.executemany("INSERT INTO token (hash, grant_id, kind, expires_at) VALUES (?, ?, ?, ?)", issued)
-    return TokenPair(grant, access, refresh_token, vendor.access_seconds)
+    return TokenPair(grant, access, refresh_token, lasts)
 
 
 def _grant(row: sqlite3.Row) -> Grant:

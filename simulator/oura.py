@@ -63,6 +63,18 @@ class Oura:
     def sleep(self, request: Request) -> Response:
         return self._documents(request, "daily", self._sleep)
 
+    def daily_spo2(self, request: Request) -> Response:
+        return self._documents(request, "spo2", self._daily_spo2)
+
+    def ring_configuration(self, request: Request) -> Response:
+        """The rings, which have no day: one page holds them."""
+        try:
+            person = person_of(self._grant(request, "ring_configuration").seed)
+        except _AnswerError as error:
+            return _error(error)
+        set_up_at = datetime.fromtimestamp(midnight(person, WORN_SINCE), UTC)
+        return _answer(request, [documents.ring_configuration(person, set_up_at)], None)
+
     def workout(self, request: Request) -> Response:
         return self._documents(request, "workout", self._workout)
 
@@ -136,6 +148,12 @@ class Oura:
         night = day_of(person, on).night
         if night.ends_at <= now:
             yield documents.daily_sleep(person, on, night)
+
+    @staticmethod
+    def _daily_spo2(person: Person, on: date, now: float) -> Iterator[documents.Document]:
+        night = day_of(person, on).night
+        if night.ends_at <= now:
+            yield documents.daily_spo2(person, on, night)
 
     @staticmethod
     def _sleep(person: Person, on: date, now: float) -> Iterator[documents.Document]:

@@ -14,13 +14,15 @@ from simulator.day import (
     active_kilocalories,
     local,
 )
-from simulator.draws import draw
+from simulator.draws import bell, draw
 from simulator.person import Person
 from simulator.sleep import AWAKE, DEEP, LIGHT, REM, SLOT_SECONDS, Sleep
 from simulator.workout import SPORTS, Workout
 
 Document: TypeAlias = Mapping[str, object]
 
+#: Shorter nights give no oxygen.
+SPO2_FROM_SECONDS = 3 * 3600
 _SLOT_MINUTES = SLOT_SECONDS // 60
 _HALF_MINUTES_A_SLOT = SLOT_SECONDS // 30
 
@@ -168,6 +170,44 @@ def workout(person: Person, on: date, workout: Workout) -> Document:
         "source": "confirmed",
         "start_datetime": _localized(person, workout.starts_at),
     }
+
+
+def daily_spo2(person: Person, on: date, night: Sleep) -> Document:
+    """The night's oxygen: lower with age, and a little different every night."""
+    usual = 97.4 - 0.02 * person.age_years(on)
+    average = round(usual + 0.9 * bell(person.seed, "spo2", on.toordinal()), 3)
+    return {
+        "id": _id(person, "daily_spo2", on),
+        "day": on.isoformat(),
+        "spo2_percentage": {"average": min(99.5, average)} if night.asleep_seconds >= SPO2_FROM_SECONDS else None,
+        "breathing_disturbance_index": int(12 * draw(person.seed, "disturbances", on.toordinal()) ** 2),
+    }
+
+
+def ring_configuration(person: Person, set_up_at: datetime) -> Document:
+    """The person's one ring."""
+    stamp = set_up_at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {
+        "id": _id(person, "ring"),
+        "color": "brushed_silver",
+        "design": "horizon",
+        "firmware_version": "3.4.2",
+        "hardware_type": "gen3" if draw(person.seed, "ring") < 0.5 else "gen4",
+        "set_up_at": stamp,
+        "size": 6 + int(7 * draw(person.seed, "finger")),
+    }
+
+
+def person_id(person: Person) -> str:
+    """The person's id at the vendor."""
+    return _id(person, "person")
+
+
+def object_id(person: Person, kind: str, on: date) -> str:
+    """The id of a day's document of a kind."""
+    if kind == "ring_configuration":
+        return _id(person, "ring")
+    return _id(person, "sleep-0" if kind == "sleep" else kind, on)
 
 
 def heart_rate_point(at: int, bpm: int, source: str) -> Document:

@@ -34,6 +34,23 @@ CREATE TABLE IF NOT EXISTS request_count (
     slug TEXT NOT NULL, method TEXT NOT NULL, route TEXT NOT NULL, action TEXT NOT NULL,
     status INTEGER NOT NULL, count INTEGER NOT NULL,
     PRIMARY KEY (slug, method, route, action, status));
+CREATE TABLE IF NOT EXISTS hook_subscription (
+    id INTEGER PRIMARY KEY, slug TEXT NOT NULL, external_id TEXT NOT NULL, client_id TEXT NOT NULL,
+    grant_id INTEGER NOT NULL, topic TEXT NOT NULL, callback_url TEXT NOT NULL, verify_token TEXT NOT NULL,
+    created_at REAL NOT NULL, expires_at REAL, UNIQUE (slug, client_id, grant_id, topic, callback_url));
+CREATE TABLE IF NOT EXISTS nonce (hash TEXT PRIMARY KEY, client_id TEXT NOT NULL, expires_at REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS hook_call (
+    id INTEGER PRIMARY KEY, slug TEXT NOT NULL, method TEXT NOT NULL, path TEXT NOT NULL, status INTEGER NOT NULL,
+    failure TEXT NOT NULL, sent_at REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS password_challenge (
+    hash TEXT PRIMARY KEY, slug TEXT NOT NULL, account TEXT NOT NULL, attempts INTEGER NOT NULL,
+    expires_at REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS data_window (
+    grant_id INTEGER NOT NULL, minute INTEGER NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (grant_id, minute));
+CREATE TABLE IF NOT EXISTS strava_usage (
+    client_id TEXT NOT NULL, seconds INTEGER NOT NULL, window INTEGER NOT NULL, used INTEGER NOT NULL,
+    PRIMARY KEY (client_id, seconds, window));
+CREATE TABLE IF NOT EXISTS strava_limit (quarter_hour INTEGER NOT NULL, day INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS clock (id INTEGER PRIMARY KEY CHECK (id = 1), now REAL NOT NULL);
 """
 
@@ -44,6 +61,13 @@ _RESET = (
     "DELETE FROM token",
     "DELETE FROM fault",
     "DELETE FROM request_count",
+    "DELETE FROM hook_subscription",
+    "DELETE FROM hook_call",
+    "DELETE FROM nonce",
+    "DELETE FROM password_challenge",
+    "DELETE FROM data_window",
+    "DELETE FROM strava_usage",
+    "DELETE FROM strava_limit",
     "DELETE FROM clock",
 )
 

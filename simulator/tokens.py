@@ -23,7 +23,7 @@ class Tokens:
         vendor = vendor_of(request.slug)
         if not vendor.standard_token_endpoint:
             return json_response({"error": "not_found"}, 404)
-        client = _client(request)
+        client = client_of(request)
         if client is None:
             challenge = ("WWW-Authenticate", "Basic")
             return json_response({"error": "invalid_client"}, 401, [challenge])
@@ -49,7 +49,7 @@ class Tokens:
         """POST /withings/v2/oauth2: always HTTP 200; `status` 0 or an error number says how it went."""
         if request.field("action") != "requesttoken":
             return withings_error(503, "Invalid Params: invalid action")
-        client = _client(request)
+        client = client_of(request)
         if client is None:
             return withings_error(503, "Invalid Params: invalid client_id/client_secret")
         if request.field("grant_type") not in {"authorization_code", "refresh_token"}:
@@ -92,7 +92,7 @@ class Tokens:
 
     def revoke(self, request: Request) -> Response:
         """POST /{slug}/oauth/revoke with `token`, as RFC 7009 has it: 200 for an unknown token too."""
-        if _client(request) is None:
+        if client_of(request) is None:
             return json_response({"error": "invalid_client"}, 401, [("WWW-Authenticate", "Basic")])
         token_revoke(self._store, request.slug, request.field("token"))
         return json_response({})
@@ -103,7 +103,7 @@ def withings_error(status: int, error: str) -> Response:
     return json_response({"status": status, "body": {}, "error": error})
 
 
-def _client(request: Request) -> str | None:
+def client_of(request: Request) -> str | None:
     """The client id, when it came with the right secret."""
     kind, _, encoded = request.headers.get("authorization", "").partition(" ")
     client_id, secret = request.field("client_id"), request.field("client_secret")

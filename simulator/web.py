@@ -33,6 +33,7 @@ class Request:
     cookies: Mapping[str, str]
     body: bytes
     slug: str = ""
+    id: str = ""
 
     def field(self, name: str) -> str:
         """The first value of a form field, or of the query parameter of that name; '' where there is none."""
@@ -127,10 +128,16 @@ def _cookies(header: str) -> dict[str, str]:
 
 Handler: TypeAlias = Callable[[Request], Response]
 
+#: What stands for a part of a path, and what it may hold.
+_PLACEHOLDERS: Mapping[str, str] = {"slug": "[a-z0-9_]{1,40}", "id": "[A-Za-z0-9_-]{1,64}"}
+
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A method and a path pattern such as `/{slug}/oauth/token`; a fixed first segment is itself the slug."""
+    """A method and a path pattern such as `/{slug}/oauth/token`; a fixed first segment is itself the slug.
+
+    `{id}` is what a vendor calls one of its documents, or any other name in a path.
+    """
 
     method: str
     pattern: str
@@ -138,8 +145,10 @@ class Route:
     expression: re.Pattern[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        parts = [re.escape(part) for part in self.pattern.split("{slug}")]
-        object.__setattr__(self, "expression", re.compile("(?P<slug>[a-z0-9_]{1,40})".join(parts) + "/?"))
+        expression = re.escape(self.pattern)
+        for name, shape in _PLACEHOLDERS.items():
+            expression = expression.replace(re.escape("{" + name + "}"), f"(?P<{name}>{shape})")
+        object.__setattr__(self, "expression", re.compile(expression + "/?"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +170,9 @@ def match(routes: Iterable[Route], request: Request) -> Match:
         if found is None:
             continue
         if route.method == method:
-            slug = found.groupdict().get("slug") or route.pattern.split("/")[1]
-            return Match(route.pattern, replace(request, slug=slug), route.handler)
+            parts = found.groupdict()
+            slug = parts.get("slug") or route.pattern.split("/")[1]
+            return Match(route.pattern, replace(request, slug=slug, id=parts.get("id") or ""), route.handler)
         allowed.append(route.method)
     return Match("(unknown)", request, None, tuple(allowed))
 

@@ -63,7 +63,7 @@ _Action: TypeAlias = Callable[[_Question], Mapping[str, object]]
 
 
 class Withings:
-    """POST /withings/measure, /withings/v2/measure and /withings/v2/sleep, told apart by `action`."""
+    """POST /withings/measure, /withings/v2/{measure,sleep,user}, told apart by `action`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -81,6 +81,9 @@ class Withings:
 
     def sleep_v2(self, request: Request) -> Response:
         return self._answer(request, "user.activity", {"get": _getsleep, "getsummary": _getsummary})
+
+    def user_v2(self, request: Request) -> Response:
+        return self._answer(request, "user.info", {"getdevice": _getdevice})
 
     def _answer(self, request: Request, scope: str, actions: Mapping[str, _Action]) -> Response:
         grant = grant_of(self._store, "withings", request.bearer)
@@ -176,6 +179,10 @@ def _getsleep(question: _Question) -> Mapping[str, object]:
         if start <= segment.starts_at < end
     ]
     return {"series": [segment.document for segment in segments], "model": documents.TRACKER}
+
+
+def _getdevice(question: _Question) -> Mapping[str, object]:
+    return {"devices": documents.devices(question.person, int(question.now))}
 
 
 def _span(question: _Question) -> tuple[int, int]:

@@ -6,9 +6,9 @@ from itertools import groupby
 from math import sin
 from typing import TypeAlias
 
-from simulator.day import Day, Slot, active_kilocalories, walked_metres
+from simulator.day import Day, Slot, active_kilocalories, midnight, walked_metres
 from simulator.draws import bell, draw, hexadecimal, identifier
-from simulator.person import Person
+from simulator.person import WORN_SINCE, Person
 from simulator.sleep import AWAKE, DEEP, LIGHT, REM, SLOT_SECONDS, Sleep
 from simulator.workout import SPORTS, Workout
 
@@ -20,10 +20,12 @@ TRACKER = 16
 WATCH_MODEL, WATCH_MODEL_ID = "ScanWatch 2", 94
 SCALE_MODEL, SCALE_MODEL_ID = "Body Comp", 18
 CUFF_MODEL, CUFF_MODEL_ID = "BPM Connect", 45
+THERMOMETER_MODEL, THERMOMETER_MODEL_ID = "Thermo", 70
 
 #: `meastype` numbers of the documentation.
 WEIGHT, FAT_FREE_MASS, FAT_RATIO, FAT_MASS = 1, 5, 6, 8
 DIASTOLIC, SYSTOLIC, PULSE = 9, 10, 11
+OXYGEN, BODY_TEMPERATURE = 54, 71
 MUSCLE_MASS, HYDRATION, BONE_MASS, VISCERAL_FAT = 76, 77, 88, 170
 
 #: `state` numbers of the documentation.
@@ -207,7 +209,10 @@ def sleep_segments(sleep: Sleep, wanted: Set[str]) -> Iterator[SleepSegment]:
 
 
 def measure_groups(person: Person, day: Day, types: Set[int]) -> Iterator[MeasureGroup]:
-    """On the scale most mornings, and the cuff about once a week. `types` empty means every type."""
+    """On the scale most mornings, the cuff about once a week, a finger on the watch now and then, a thermometer seldom.
+
+    `types` empty means every type.
+    """
     number = day.on.toordinal()
     if draw(person.seed, "scale", number) < 0.7:
         yield from _group(person, day, 900, SCALE_MODEL, SCALE_MODEL_ID, _body(person, number), types)
@@ -217,6 +222,38 @@ def measure_groups(person: Person, day: Day, types: Set[int]) -> Iterator[Measur
         pulse = person.resting_bpm + 6
         measures = [(diastolic, DIASTOLIC, 0), (systolic, SYSTOLIC, 0), (pulse, PULSE, 0)]
         yield from _group(person, day, 1500, CUFF_MODEL, CUFF_MODEL_ID, measures, types)
+    if draw(person.seed, "oxygen", number) < 0.3:
+        oxygen = round(97.2 + 1.2 * bell(person.seed, "saturation", number))
+        yield from _group(person, day, 1800, WATCH_MODEL, WATCH_MODEL_ID, [(oxygen, OXYGEN, 0)], types)
+    if draw(person.seed, "thermometer", number) < 0.04:
+        tenths = round(366 + 4 * bell(person.seed, "body temperature", number))
+        measures = [(tenths, BODY_TEMPERATURE, -1)]
+        yield from _group(person, day, 2100, THERMOMETER_MODEL, THERMOMETER_MODEL_ID, measures, types)
+
+
+def devices(person: Person, now: int) -> Sequence[Row]:
+    """What the person owns. The battery runs down through the week."""
+    kinds = (
+        ("Activity Tracker", WATCH_MODEL, WATCH_MODEL_ID),
+        ("Scale", SCALE_MODEL, SCALE_MODEL_ID),
+        ("Blood Pressure Monitor", CUFF_MODEL, CUFF_MODEL_ID),
+        ("Smart Connected Thermometer", THERMOMETER_MODEL, THERMOMETER_MODEL_ID),
+    )
+    since = midnight(person, WORN_SINCE)
+    return [
+        {
+            "type": kind,
+            "model": model,
+            "model_id": model_id,
+            "battery": ("high", "medium", "low")[now // 86_400 % 3],
+            "deviceid": _device(person, model),
+            "hash_deviceid": _device(person, model),
+            "timezone": person.zone,
+            "first_session_date": since,
+            "last_session_date": now - now % 3600,
+        }
+        for kind, model, model_id in kinds
+    ]
 
 
 def _body(person: Person, number: int) -> Sequence[tuple[int, int, int]]:

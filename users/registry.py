@@ -22,3 +22,8 @@ class ConnectedSource:
 ConnectedSources = Callable[[TeamContext, Sequence[UUID]], Mapping[UUID, Sequence[ConnectedSource]]]
 
 connected_sources: list[ConnectedSources] = []
+
+#: Ends what connects a user to providers, at once, and says how many there were: (team, user id). For deletion.
+Disconnector = Callable[[TeamContext, UUID], int]
+
+disconnectors: list[Disconnector] = []

@@ -73,6 +73,7 @@ class ElementParser:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._held: bytes | None = b""
         self._carry: bytes | None = None
+        self._after_bracket = False
         self._malformed = 0
         self.finished = False
         self.root_closed = False
@@ -83,6 +84,7 @@ class ElementParser:
         clean = self._decoder.decode(data.translate(_BLANK_CONTROLS)).encode()
         if self._held is not None:
             clean = self._after_prolog(self._held + clean)
+        clean = self._without_instructions(clean)
         fresh = False
         while clean and not self.finished:
             if self._carry is not None:
@@ -101,6 +103,15 @@ class ElementParser:
         with suppress(expat.ExpatError, _BrokenElementError):
             self._parser.Parse(b"", True)
         return self.root_closed
+
+    def _without_instructions(self, data: bytes) -> bytes:
+        """The same with `< ` for `<?`, at which expat stops at once: an export holds no processing instruction, and one
+        that damage began would swallow everything up to an end that never comes."""
+        if self._after_bracket and data[:1] == b"?":
+            data = b" " + data[1:]
+        if data:
+            self._after_bracket = data.endswith(b"<")
+        return data.replace(b"<?", b"< ")
 
     def _after_prolog(self, data: bytes) -> bytes:
         """The document from its root on; nothing, and the bytes kept, while the root has not come yet."""

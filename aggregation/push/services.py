@@ -18,7 +18,8 @@ from aggregation.push.reading import ReadPush, push_read
 from aggregation.push.receipts import receipt_json
 from aggregation.push.summaries import Zones
 from aggregation.records import StoreResult
-from aggregation.services import health_data_store
+from aggregation.registry import device_push
+from aggregation.services import Told, health_data_store, user_hold
 from healthsvc.kernel import clock
 from healthsvc.kernel.errors import ErrorCode, Problem, ServiceError, invalid
 from healthsvc.kernel.principal import Principal, PrincipalKind, TeamContext
@@ -45,12 +46,12 @@ def push_store(*, principal: Principal, team: TeamContext, user: User, body: byt
 
     413 where it holds more than a push may; 422 where the outside of the body is wrong or its batch id stands for
     another body; 403 for a provider that this caller may not push for. With a batch id the same body sent again, or at
-    the same moment, gets the same receipt.
+    the same moment, gets the same receipt. A device's first backfill of a resource sends no events of its own.
     """
     bounds_check(body)
     envelope = envelope_read(body)
     provider = envelope.source.provider
-    provider_permit(principal, provider)
+    provider_permit(principal, team, user.pk, provider)
     read = push_read(envelope, Zones(envelope.time_zone, user.fallback_time_zone))
     now = clock.now()
     with transaction.atomic():
@@ -68,7 +69,7 @@ def push_store(*, principal: Principal, team: TeamContext, user: User, body: byt
             summaries=checked.summaries,
             known_at=checked.latest(now),
         )
-        stored = _store(team, user, read, checked)
+        stored = _store(team, user, read, checked, _told(principal, team, user.pk, provider))
         receipt = receipt_json(
             batch_id=envelope.batch_id,
             stored_at=clock.utc_text(now),
@@ -82,14 +83,27 @@ def push_store(*, principal: Principal, team: TeamContext, user: User, body: byt
     return Pushed(receipt)
 
 
-def provider_permit(principal: Principal, provider: str) -> None:
-    """403 unless the caller may push data of this provider. A team's key may for `manual` only."""
-    if principal.kind is PrincipalKind.TEAM_KEY and provider != MANUAL_PROVIDER:
+def provider_permit(principal: Principal, team: TeamContext, user_id: UUID, provider: str) -> Told:
+    """Which resources' events a push of this caller sends; 403 where it may not push data of this provider.
+
+    A team's key may for `manual` only, a person's device for what it reads itself and the person has connected.
+    """
+    if principal.kind is PrincipalKind.DEVICE_SESSION:
+        permitted = device_push(team, user_id, provider)
+        if permitted is None:
+            message = (
+                "A signed-in device pushes data of providers that it reads itself and that the person has connected. "
+                "Connect the provider first, with POST /v2/link/provider/manual/{provider}."
+            )
+            raise ServiceError(ErrorCode.NOT_ALLOWED, message)
+        return permitted.backfilled
+    if principal.kind is not PrincipalKind.TEAM_KEY or provider != MANUAL_PROVIDER:
         message = (
             f"A team key pushes data of the provider `{MANUAL_PROVIDER}` only. Data of other providers are sent by the "
             "person's device with a signed-in session, or pulled from the provider once the person has connected it."
         )
         raise ServiceError(ErrorCode.NOT_ALLOWED, message)
+    return True
 
 
 def pushes_purge() -> int:
@@ -113,9 +127,21 @@ def _claim(team: TeamContext, user_id: UUID, batch_id: str, digest: bytes, now: 
     return row
 
 
-def _store(team: TeamContext, user: User, read: ReadPush, checked: Checked) -> StoreResult:
+def _told(principal: Principal, team: TeamContext, user_id: UUID, provider: str) -> Told:
+    """Asked again while the user is held: neither does the connection end meanwhile nor a first backfill."""
+    if principal.kind is PrincipalKind.DEVICE_SESSION:
+        user_hold(team, user_id)
+    return provider_permit(principal, team, user_id, provider)
+
+
+def _store(team: TeamContext, user: User, read: ReadPush, checked: Checked, told: Told) -> StoreResult:
     stored = health_data_store(
-        team=team, user_id=user.pk, series=checked.series, summaries=checked.summaries, streams=checked.streams
+        team=team,
+        user_id=user.pk,
+        series=checked.series,
+        summaries=checked.summaries,
+        streams=checked.streams,
+        emit=told,
     )
     places = {slug: place for place, slug in read.slugs.items() if slug is not None}
     for refusal in stored.refused:

@@ -41,6 +41,11 @@ class ErrorCode(Enum):
     )
     NOTHING_TO_CHANGE = ("nothing_to_change", 400, "The patch names no field.")
     NO_CONNECTED_SOURCES = ("no_connected_sources", 400, "The user has no connected provider to pull from.")
+    LINK_REFUSED = (
+        "link_refused",
+        400,
+        "A link can't begin like this; detail.error_type says why.",
+    )
     NOT_AUTHENTICATED = (
         "not_authenticated",
         401,

@@ -88,7 +88,7 @@ class JSONRenderer(BaseRenderer):
         renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
         """The JSON text; empty for no content."""
-        if data is None and getattr((renderer_context or {}).get("response"), "status_code", 200) == 204:
+        if data is None and getattr((renderer_context or {}).get("response"), "status_code", 200) in (202, 204):
             return b""
         return json_encode(data)
 

@@ -22,7 +22,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._\-]{8,64}")
 #: Paths of pages for people, where a browser needs redirects and cookies of its own.
 PAGE_PREFIXES = ("/admin/", "/static/", "/link/")
 #: Pages without forms: refused before anything reads a body.
-READ_ONLY_PREFIXES = ("/link/", "/docs", "/openapi.json", "/static/")
+READ_ONLY_PREFIXES = ("/docs", "/openapi.json", "/static/")
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 

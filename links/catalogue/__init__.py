@@ -1,6 +1,13 @@
 """The providers a person can connect, read once from the files beside this module and checked as they are read."""
 
-from links.catalogue.load import catalogue, provider_find, provider_get, resource_words
+from links.catalogue.load import (
+    catalogue,
+    catalogue_reload,
+    catalogue_shipped,
+    provider_find,
+    provider_get,
+    resource_words,
+)
 from links.catalogue.shapes import (
     LoginKind,
     OAuthConfiguration,
@@ -11,6 +18,7 @@ from links.catalogue.shapes import (
     ResourceOffer,
     ResourceScopes,
     ResourceWords,
+    SourceType,
     TokenEnvelope,
 )
 
@@ -24,8 +32,11 @@ __all__ = [
     "ResourceOffer",
     "ResourceScopes",
     "ResourceWords",
+    "SourceType",
     "TokenEnvelope",
     "catalogue",
+    "catalogue_reload",
+    "catalogue_shipped",
     "provider_find",
     "provider_get",
     "resource_words",

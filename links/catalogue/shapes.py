@@ -25,6 +25,16 @@ class ProviderState(StrEnum):
     CLOSED = "closed"  # by its vendor
 
 
+class SourceType(StrEnum):
+    """What kind of source a provider is, in the interface's words."""
+
+    APP = "app"
+    BLE = "ble"
+    DEVICE = "device"
+    LAB = "lab"
+    PROVIDER = "provider"
+
+
 class TokenEnvelope(StrEnum):
     """How a token endpoint wraps its answer."""
 
@@ -93,6 +103,9 @@ class ResourceWords:
 class OAuthConfiguration:
     """A provider's OAuth 2.0 manners. `api_url` is what its data addresses begin with.
 
+    The addresses are empty where they come with a partner's contract. `has_scopes` False: what is shared is chosen when
+    the application is registered, not by the person.
+
     `simulator_token_path` is the token endpoint's path under the provider's address at the simulator.
     """
 
@@ -115,6 +128,11 @@ class OAuthConfiguration:
     #: How long a code is good for at the vendor.
     code_seconds: int = 600
     rate_limits: tuple[RateLimit, ...] = ()
+    #: Where the token answer names the account, as names joined by dots: `userid`, `athlete.id`. Empty: it doesn't.
+    account_field: str = ""
+    #: The form field in which `revoke_url` takes the token: `token` (RFC 7009), or `access_token`, which must be alive.
+    revoke_parameter: str = "token"
+    has_scopes: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +140,7 @@ class Provider:
     """One provider. `resources` is in the order the hosted page shows them.
 
     `connector` and `password_adapter` are `module:Class` paths, empty where the service has none. `rank` orders the
-    hosted page: lower is asked for more often. `source_type` is one of the interface's SourceType.
+    hosted page: lower is asked for more often.
     """
 
     slug: str
@@ -136,7 +154,7 @@ class Provider:
     oauth: OAuthConfiguration | None = None
     password: PasswordConfiguration | None = None
     description: str = ""
-    source_type: str = "device"
+    source_type: SourceType = SourceType.DEVICE
     rank: int = 1000
     connector: str = ""
     password_adapter: str = ""

@@ -5,17 +5,21 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Protocol
 
-from aggregation.records import Refusal, SeriesBatch, SummaryRecord
+from aggregation.records import Refusal, SeriesBatch, StreamRecord, SummaryRecord
 from links.connectors.payload import Series
 from links.connectors.wire import Access
 
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """What one window of days gave. `time_zone` is where the person was at its end, where the provider told."""
+    """What one window of days gave. `time_zone` is where the person was at its end, where the provider told.
+
+    A stream's workout is among the summaries here, or was stored before.
+    """
 
     series: tuple[SeriesBatch, ...] = ()
     summaries: tuple[SummaryRecord, ...] = ()
+    streams: tuple[StreamRecord, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     time_zone: str | None = None
 

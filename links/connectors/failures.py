@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from links.constants import ConnectionErrorType
+
 
 class FailureKind(StrEnum):
     """The kinds of failure, in the interface's words for historical pulls where it has one."""
@@ -24,4 +26,11 @@ class ProviderFailure(Exception):  # noqa: N818 - it is the provider's failure, 
 
 
 class GrantRefused(Exception):  # noqa: N818 - reads as what happened
-    """The provider would not trade the code or refresh token: spent, expired, revoked or unknown."""
+    """The provider would not trade the code or refresh token: spent, expired, revoked or unknown.
+
+    `error_type` is what a connection is broken with, where the refusal stands: most vendors tell no more than "no".
+    """
+
+    def __init__(self, error_type: ConnectionErrorType = ConnectionErrorType.TOKEN_REFRESH_FAILED) -> None:
+        super().__init__(str(error_type))
+        self.error_type = error_type

@@ -32,10 +32,14 @@ class HookCall:
 
 @dataclass(frozen=True, slots=True)
 class HookSecrets:
-    """What a call can be checked with: the token we chose for the subscription, and the application's secret."""
+    """What a call can be checked with: the token we chose for the subscription, and the application's secret.
+
+    `external_id` is the provider's own name of the subscription, empty as long as it is not known.
+    """
 
     verify_token: str
     client_secret: str
+    external_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class Notice:
     """Something changed for one account at the provider. Resources empty: everything may have.
 
     Days None: the last days, as a scheduled pull reads them. `deregistered`: the person took the grant back there.
+    `occurred_at`, where the provider tells it: a deregistration older than the connection is not about it.
     """
 
     external_user_id: str
@@ -50,6 +55,7 @@ class Notice:
     start_on: date | None = None
     end_on: date | None = None
     deregistered: bool = False
+    occurred_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

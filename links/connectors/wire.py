@@ -1,14 +1,14 @@
 """JSON over HTTP with a provider: its status codes and broken answers become `ProviderFailure`."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlencode
 
 import orjson
 
 from healthsvc.kernel import clock
-from healthsvc.kernel.http import HttpReply, OutboundError, OutboundFailure, fetch
+from healthsvc.kernel.http import HttpReply, OutboundError, OutboundFailure, fetch, url_read
 from healthsvc.kernel.typing import JSONValue
 from links.connectors.failures import FailureKind, ProviderFailure
 from links.constants import PROVIDER_ANSWER_MAXIMUM_BYTES, PROVIDER_TIMEOUT_SECONDS
@@ -16,52 +16,132 @@ from webhooks.retries import retry_after_read
 
 #: Where a provider limits us and names no wait.
 RATE_WAIT_SECONDS: Final = 60
+#: What a call that worked is answered with.
+_GOOD: Final = (200, 201)
+_DELETED: Final = (200, 202, 204, 404, 410)
 
 
 def _nothing() -> None:
     """Nothing to do before a call."""
 
 
+def _unheard(seconds: int) -> None:
+    """Nobody to tell that the provider limits us."""
+    del seconds
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """One person's data at a provider: where they are, what opens them, and which scopes were given.
 
-    `before_call` runs before each call, and stops the work by raising.
+    `before_call` is the worker's own: it runs before each call, and stops the work by raising. Then `budget` says
+    whether the provider's limits allow one more call, and `after_limited` is told the seconds of each wait that it
+    asks for. `extra_headers` go with every call.
     """
 
     api_url: str
     access_token: str
     scopes: frozenset[str]
     before_call: Callable[[], None] = _nothing
+    budget: Callable[[], None] = _nothing
+    after_limited: Callable[[int], None] = _unheard
+    extra_headers: Mapping[str, str] = field(default_factory=dict)
 
     def get(self, path: str, query: Mapping[str, str]) -> Mapping[str, JSONValue]:
         """GET a JSON object."""
-        self.before_call()
-        reply = _sent("GET", f"{self.api_url}{path}?{urlencode(query)}", self._headers(), None)
-        return document_of(reply)
+        return document_of(self.call("GET", path, query=query))
+
+    def get_list(self, path: str, query: Mapping[str, str]) -> Sequence[JSONValue]:
+        """GET a JSON list."""
+        return list_of(self.call("GET", path, query=query))
+
+    def get_next(self, address: str) -> Mapping[str, JSONValue]:
+        """GET a JSON object at an address that an answer named. The token goes to no other origin than the API's."""
+        try:
+            same = url_read(address).origin() == url_read(self.api_url).origin()
+        except OutboundError as error:
+            raise no_reply(error) from None
+        if not same:
+            raise ProviderFailure(FailureKind.REFUSED)
+        return document_of(self._call("GET", address, {}, None))
 
     def post(self, path: str, form: Mapping[str, str]) -> Mapping[str, JSONValue]:
         """POST a form for a JSON object."""
-        self.before_call()
-        return document_of(_sent("POST", f"{self.api_url}{path}", self._headers(), form))
+        return document_of(self.call("POST", path, form=form))
 
-    def _headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.access_token}", "Accept": "application/json"}
+    def post_json(self, path: str, document: Mapping[str, JSONValue]) -> Mapping[str, JSONValue]:
+        """POST a JSON object for a JSON object."""
+        return document_of(self.call("POST", path, document=document))
+
+    def put_json(self, path: str, document: Mapping[str, JSONValue]) -> Mapping[str, JSONValue]:
+        """PUT a JSON object for a JSON object."""
+        return document_of(self.call("PUT", path, document=document))
+
+    def delete(self, path: str, query: Mapping[str, str] | None = None) -> None:
+        """DELETE something; one that is gone already is as good."""
+        reply = self.call("DELETE", path, query=query)
+        if reply.status not in _DELETED:
+            raise failure_of(reply)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        form: Mapping[str, str] | None = None,
+        document: Mapping[str, JSONValue] | None = None,
+    ) -> HttpReply:
+        """One call for a connector that looks at the status itself. ProviderFailure where no reply came."""
+        url = f"{self.api_url}{path}" + (f"?{urlencode(query)}" if query else "")
+        if document is not None:
+            return self._call(method, url, {"Content-Type": "application/json"}, orjson.dumps(document))
+        if form is not None:
+            return self._call(
+                method, url, {"Content-Type": "application/x-www-form-urlencoded"}, urlencode(form).encode()
+            )
+        return self._call(method, url, {}, None)
+
+    def _call(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> HttpReply:
+        self.before_call()
+        self.budget()
+        own = {**self.extra_headers, "Authorization": f"Bearer {self.access_token}", "Accept": "application/json"}
+        try:
+            reply = fetch(
+                method,
+                url,
+                timeout_seconds=PROVIDER_TIMEOUT_SECONDS,
+                headers={**own, **headers},
+                body=body,
+                maximum_bytes=PROVIDER_ANSWER_MAXIMUM_BYTES,
+            )
+        except OutboundError as error:
+            raise no_reply(error) from None
+        if reply.status == 429:
+            self.after_limited(retry_after_seconds(reply))
+        return reply
 
 
 def document_of(reply: HttpReply) -> Mapping[str, JSONValue]:
     """The JSON object of a good reply; ProviderFailure by status otherwise."""
-    if reply.status != 200:
-        raise _failure(reply)
+    if reply.status not in _GOOD:
+        raise failure_of(reply)
     return json_object(reply.body)
+
+
+def list_of(reply: HttpReply) -> Sequence[JSONValue]:
+    """The JSON list of a good reply; ProviderFailure by status otherwise."""
+    if reply.status not in _GOOD:
+        raise failure_of(reply)
+    found = _json(reply.body)
+    if not isinstance(found, list):
+        raise ProviderFailure(FailureKind.TRANSPORT)
+    return found
 
 
 def json_object(body: bytes) -> Mapping[str, JSONValue]:
     """A JSON object; ProviderFailure for anything else, as an answer cut short."""
-    try:
-        found: Any = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        raise ProviderFailure(FailureKind.TRANSPORT) from None
+    found = _json(body)
     if not isinstance(found, dict):
         raise ProviderFailure(FailureKind.TRANSPORT)
     return found
@@ -79,24 +159,20 @@ def no_reply(error: OutboundError) -> ProviderFailure:
     return ProviderFailure(FailureKind.TRANSPORT if again else FailureKind.REFUSED)
 
 
-def _sent(method: str, url: str, headers: Mapping[str, str], form: Mapping[str, str] | None) -> HttpReply:
-    try:
-        return fetch(
-            method,
-            url,
-            timeout_seconds=PROVIDER_TIMEOUT_SECONDS,
-            headers=headers,
-            form=form,
-            maximum_bytes=PROVIDER_ANSWER_MAXIMUM_BYTES,
-        )
-    except OutboundError as error:
-        raise no_reply(error) from None
-
-
-def _failure(reply: HttpReply) -> ProviderFailure:
+def failure_of(reply: HttpReply) -> ProviderFailure:
+    """What a reply that is no answer asks of us, by its status."""
     if reply.status == 429:
         return ProviderFailure(FailureKind.RATE_LIMITED, retry_after_seconds=retry_after_seconds(reply))
     if reply.status >= 500 or reply.status == 408:
         return ProviderFailure(FailureKind.UNAVAILABLE)
     kinds = {401: FailureKind.TOKEN_REJECTED, 403: FailureKind.SCOPE_MISSING}
     return ProviderFailure(kinds.get(reply.status, FailureKind.REFUSED))
+
+
+def _json(body: bytes) -> JSONValue:
+    try:
+        found: Any = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise ProviderFailure(FailureKind.TRANSPORT) from None
+    value: JSONValue = found
+    return value

@@ -85,7 +85,7 @@ class Migration(migrations.Migration):
                 (
                     "status",
                     models.CharField(
-                        choices=[("pending", "Pending"), ("processed", "Processed"), ("failed", "Failed")],
+                        choices=[("pending", "pending"), ("processed", "processed"), ("failed", "failed")],
                         default="pending",
                         max_length=10,
                     ),
@@ -121,6 +121,7 @@ class Migration(migrations.Migration):
                 ),
                 ("created_at", models.DateTimeField()),
                 ("last_used_at", models.DateTimeField()),
+                ("generation", models.PositiveIntegerField(default=1)),
                 ("ended_at", models.DateTimeField(null=True)),
                 (
                     "end_reason",
@@ -162,6 +163,18 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "links_device_sync",
+            },
+        ),
+        migrations.CreateModel(
+            name="GuessCount",
+            fields=[
+                ("key", models.CharField(max_length=80, primary_key=True, serialize=False)),
+                ("window_started_at", models.DateTimeField()),
+                ("failures", models.PositiveIntegerField(default=0)),
+            ],
+            options={
+                "db_table": "links_guess_count",
+                "indexes": [models.Index(fields=["window_started_at"], name="guess_count_window")],
             },
         ),
         migrations.CreateModel(
@@ -229,6 +242,7 @@ class Migration(migrations.Migration):
                 ("client_secret", healthsvc.kernel.crypto.EncryptedTextField()),
                 ("created_at", models.DateTimeField()),
                 ("updated_at", models.DateTimeField()),
+                ("retired_at", models.DateTimeField(null=True)),
             ],
             options={
                 "db_table": "links_provider_application",
@@ -307,6 +321,7 @@ class Migration(migrations.Migration):
                 ("external_user_id", models.CharField(blank=True, default="", max_length=200)),
                 ("access_token", healthsvc.kernel.crypto.EncryptedTextField()),
                 ("refresh_token", healthsvc.kernel.crypto.EncryptedTextField()),
+                ("access_expires_at", models.DateTimeField(null=True)),
                 (
                     "status",
                     models.CharField(
@@ -340,6 +355,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("kind", models.CharField(choices=[("access", "Access"), ("refresh", "Refresh")], max_length=10)),
+                ("generation", models.PositiveIntegerField()),
                 ("token_hash", models.BinaryField(max_length=32, unique=True)),
                 ("created_at", models.DateTimeField()),
                 ("expires_at", models.DateTimeField()),
@@ -649,7 +665,10 @@ class Migration(migrations.Migration):
             model_name="revocation",
             name="connection",
             field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE, related_name="revocations", to="links.connection"
+                null=True,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="revocations",
+                to="links.connection",
             ),
         ),
         migrations.AddField(
@@ -822,7 +841,9 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="providerapplication",
             constraint=models.UniqueConstraint(
-                fields=("team", "environment", "provider"), name="links_provider_application_once"
+                condition=models.Q(("retired_at", None)),
+                fields=("team", "environment", "provider"),
+                name="links_provider_application_once",
             ),
         ),
         migrations.AddConstraint(

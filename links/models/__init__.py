@@ -4,7 +4,7 @@ from links.models.bulk import BulkOp, BulkOpItem
 from links.models.connections import Connection, DeviceSync, ProviderApplication, Revocation
 from links.models.passwords import PasswordLogin
 from links.models.pulls import Pull
-from links.models.sessions import DeviceSession, LinkCode, SessionToken, SignInToken
+from links.models.sessions import DeviceSession, GuessCount, LinkCode, SessionToken, SignInToken
 from links.models.tokens import LinkSession, LinkToken, OAuthState
 from links.models.vendors import ProviderBudget, ProviderHook
 
@@ -14,6 +14,7 @@ __all__ = [
     "Connection",
     "DeviceSession",
     "DeviceSync",
+    "GuessCount",
     "LinkCode",
     "LinkSession",
     "LinkToken",

@@ -6,11 +6,12 @@ from django.db import models
 from healthsvc.kernel.crypto import EncryptedTextField
 from healthsvc.kernel.ids import uuid_ordered
 from healthsvc.kernel.rows import TeamQuerySet, choice_check, environment_check
-from links.constants import BulkItemStatus, BulkOpType
+from links.constants import BulkOpType
 from links.models.rows import TeamRow, choices_of
-from links.states import BulkOpStatus
+from links.states import BulkItemStatus, BulkOpStatus
 
 _STATUSES = [status.value for status in BulkOpStatus]
+_ITEM_STATUSES = [status.value for status in BulkItemStatus]
 
 
 class BulkOp(TeamRow):
@@ -51,7 +52,7 @@ class BulkOpItem(TeamRow):
     id = models.UUIDField(primary_key=True, default=uuid_ordered, editable=False)
     op = models.ForeignKey(BulkOp, models.CASCADE, related_name="items")
     user_id = models.UUIDField()
-    status = models.CharField(max_length=10, choices=BulkItemStatus.choices, default=BulkItemStatus.PENDING)
+    status = models.CharField(max_length=10, choices=choices_of(_ITEM_STATUSES), default=BulkItemStatus.PENDING.value)
     access_token = EncryptedTextField(null=True)
     refresh_token = EncryptedTextField(null=True)
     external_user_id = models.CharField(max_length=200, blank=True, default="")
@@ -65,6 +66,6 @@ class BulkOpItem(TeamRow):
         db_table = "links_bulk_op_item"
         constraints = [
             models.UniqueConstraint(fields=["op", "user_id"], name="links_bulk_op_item_once"),
-            choice_check("status", BulkItemStatus.values, "links_bulk_op_item"),
+            choice_check("status", _ITEM_STATUSES, "links_bulk_op_item"),
             environment_check("links_bulk_op_item"),
         ]

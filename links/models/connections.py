@@ -17,7 +17,10 @@ _LOGINS = [kind.value for kind in LoginKind]
 
 
 class ProviderApplication(TeamRow):
-    """A team's own registration with a provider, used in the place of the operator's."""
+    """A team's own registration with a provider, used in the place of the operator's.
+
+    A registration with another client id is another row: tokens live and die with the client they were made for.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid_ordered, editable=False)
     provider = models.CharField(max_length=40)
@@ -25,13 +28,19 @@ class ProviderApplication(TeamRow):
     client_secret = EncryptedTextField()
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
+    #: Since when new logins use another registration; what was made with this one still does.
+    retired_at = models.DateTimeField(null=True)
 
     objects = TeamQuerySet["ProviderApplication"].as_manager()
 
     class Meta:
         db_table = "links_provider_application"
         constraints = [
-            models.UniqueConstraint(fields=["team", "environment", "provider"], name="links_provider_application_once"),
+            models.UniqueConstraint(
+                fields=["team", "environment", "provider"],
+                condition=models.Q(retired_at=None),
+                name="links_provider_application_once",
+            ),
             environment_check("links_provider_application"),
         ]
 
@@ -119,7 +128,8 @@ class Revocation(TeamRow):
     """A grant that has to be taken back at the provider, and is tried until it holds."""
 
     id = models.UUIDField(primary_key=True, default=uuid_ordered, editable=False)
-    connection = models.ForeignKey(Connection, models.CASCADE, related_name="revocations")
+    #: Null for a grant that was never kept.
+    connection = models.ForeignKey(Connection, models.CASCADE, null=True, related_name="revocations")
     user = models.ForeignKey("users.User", models.PROTECT, related_name="+")
     provider = models.CharField(max_length=40)
     application = models.ForeignKey(ProviderApplication, models.PROTECT, null=True, related_name="+")
@@ -127,12 +137,14 @@ class Revocation(TeamRow):
     #: Emptied once the revocation has ended.
     access_token = EncryptedTextField()
     refresh_token = EncryptedTextField()
+    access_expires_at = models.DateTimeField(null=True)
     status = models.CharField(
         max_length=10, choices=choices_of(_REVOCATION_STATUSES), default=RevocationStatus.OWED.value
     )
     attempts = models.PositiveSmallIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
     not_before = models.DateTimeField()
+    #: Why the last attempt failed; of one that is done, why nothing had to be revoked, if so.
     error_code = models.CharField(max_length=60, blank=True, default="")
     created_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)

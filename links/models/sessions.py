@@ -51,6 +51,8 @@ class DeviceSession(TeamRow):
     user = models.ForeignKey("users.User", models.PROTECT, related_name="+")
     created_at = models.DateTimeField()
     last_used_at = models.DateTimeField()
+    #: Counts up with every new pair of tokens. Only the refresh token of the last pair is good.
+    generation = models.PositiveIntegerField(default=1)
     ended_at = models.DateTimeField(null=True)
     end_reason = models.CharField(max_length=20, choices=SessionEnd.choices, blank=True, default="")
 
@@ -66,11 +68,16 @@ class DeviceSession(TeamRow):
 
 
 class SessionToken(TeamRow):
-    """An access or refresh token of a session, kept as a keyed hash. A refresh token works once."""
+    """An access or refresh token of a session, kept as a keyed hash. A refresh token works once.
+
+    `used_at` is the first use: it proves that the device has received the pair.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid_ordered, editable=False)
     session = models.ForeignKey(DeviceSession, models.CASCADE, related_name="tokens")
     kind = models.CharField(max_length=10, choices=SessionTokenKind.choices)
+    #: Which of the session's pairs it belongs to.
+    generation = models.PositiveIntegerField()
     token_hash = models.BinaryField(max_length=32, unique=True)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()
@@ -85,3 +92,16 @@ class SessionToken(TeamRow):
             environment_check("links_session_token"),
         ]
         indexes = [models.Index(fields=["expires_at"], name="session_token_expiry")]
+
+
+class GuessCount(models.Model):
+    """How many codes that we never made were tried in one window. Names no team and no person."""
+
+    #: `code:<the code's first four letters>`, or `address:<keyed hash of the caller's network>`.
+    key = models.CharField(max_length=80, primary_key=True)
+    window_started_at = models.DateTimeField()
+    failures = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        db_table = "links_guess_count"
+        indexes = [models.Index(fields=["window_started_at"], name="guess_count_window")]

@@ -1,7 +1,6 @@
 """Telling customers what became of connections, in the transaction in which it does."""
 
 from healthsvc.kernel.typing import JSONObject
-from links import selectors
 from links.events import CONNECTION_CREATED, CONNECTION_ERROR
 from links.models import Connection
 from links.shapes import availability_json, error_details_json, provider_json
@@ -21,14 +20,17 @@ def connection_created_emit(connection: Connection, client_user_id: str) -> None
     _emit(connection, CONNECTION_CREATED, data, client_user_id)
 
 
-def connection_error_emit(connection: Connection, client_user_id: str) -> None:
-    """A connection broke; once for each time it does."""
+def connection_error_emit(connection: Connection, client_user_id: str, message: str | None = None) -> None:
+    """A connection broke; once for each time it does. `message` where its error type alone does not say what to do."""
+    details = error_details_json(connection) or {}
+    if message:
+        details["error_message"] = message
     data: JSONObject = {
         "user_id": str(connection.user_id),
         "provider": provider_json(connection.provider),
         "error_type": connection.error_type,
-        "message": selectors.error_message(connection),
-        "error_details": error_details_json(connection),
+        "message": details.get("error_message"),
+        "error_details": details,
     }
     _emit(connection, CONNECTION_ERROR, data, client_user_id)
 

@@ -1,6 +1,6 @@
 """A person's way to a provider's login and back: departures, and what a return comes to."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -11,25 +11,32 @@ import structlog
 from healthsvc.kernel import clock
 from healthsvc.kernel.crypto import keyed_hash, same_hash
 from healthsvc.kernel.ids import secret_text
+from healthsvc.kernel.principal import Environment
 from healthsvc.kernel.rows import team_values
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from links import selectors
+from links.applications import application_find, application_kept
 from links.catalogue import Provider, provider_find
 from links.connectors import oauth
 from links.connectors.failures import GrantRefused, ProviderFailure
-from links.connectors.oauth import Application, Tokens, application_of, authorize_address, code_exchange
-from links.connectors.registry import CONNECTORS
-from links.connectors.wire import Access
+from links.connectors.oauth import Application, Tokens, authorize_address, code_exchange
+from links.connectors.registry import connector_of
 from links.constants import OAUTH_STATE_SECONDS, LinkErrorType
 from links.models import LinkSession, LinkToken, OAuthState
-from links.services.connections import Grant, connection_link
+from links.services.budgets import access_held
+from links.services.connections import connection_link
+from links.services.grants import Grant
 from links.services.refusals import LinkRefused
+from links.services.revocations import revocation_owe_grant
 from links.services.tokens import link_token_problem
 
 log = structlog.get_logger(__name__)
 
 #: What a person did, rather than what went wrong (RFC 6749, 4.1.2.1).
 _DENIED: Final = "access_denied"
+
+#: Longer than anything a provider sends back.
+_PARAMETER_MAXIMUM_CHARACTERS: Final = 4000
 
 #: Texts for `error`, which developers read.
 ERROR_TEXTS: Final = {
@@ -45,13 +52,28 @@ ERROR_TEXTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a provider's redirect carried back."""
+    """What a provider's redirect carried back. `repeated`: one of them came more than once (RFC 6749, 3.1)."""
 
     provider: str
     state: str
     code: str
     error: str
     scope: str
+    repeated: bool = False
+
+
+def returned_read(*, provider: str, given: Mapping[str, Sequence[str]]) -> Returned:
+    """A redirect's parameters, each with all its values. A state that came twice is no state."""
+    read = {name: given.get(name, ()) for name in ("state", "code", "error", "scope")}
+    text = {name: values[0][:_PARAMETER_MAXIMUM_CHARACTERS] if values else "" for name, values in read.items()}
+    return Returned(
+        provider=provider,
+        state=text["state"] if len(read["state"]) == 1 else "",
+        code=text["code"],
+        error=text["error"],
+        scope=text["scope"],
+        repeated=any(len(values) > 1 for values in read.values()),
+    )
 
 
 def link_session_find(*, session_id: UUID, cookie: str) -> LinkSession | None:
@@ -64,10 +86,11 @@ def link_session_find(*, session_id: UUID, cookie: str) -> LinkSession | None:
 def login_begin(*, session: LinkSession, provider: Provider) -> str:
     """The address of the provider's login for this browser. LinkRefused where it can't begin."""
     team = session.context
-    application = application_of(provider, team.environment)
-    if application is None or not selectors.provider_works(provider, team.environment):
-        raise LinkRefused(LinkErrorType.PROVIDER_API_ERROR)
     with team_scope(team):
+        application = application_find(team, provider)
+        if application is None or not selectors.provider_connectable(team, provider):
+            raise LinkRefused(LinkErrorType.PROVIDER_API_ERROR)
+        asked = _scopes_asked(application, session)
         problem = link_token_problem(session.link_token)
         if problem:
             raise LinkRefused(problem)
@@ -76,12 +99,14 @@ def login_begin(*, session: LinkSession, provider: Provider) -> str:
             **team_values(team),
             link_session=session,
             provider=provider.slug,
+            application_id=application.application_id,
+            scopes_asked=list(asked),
             state_hash=keyed_hash("oauth-state", state),
             code_verifier=verifier,
             created_at=now,
             expires_at=now + timedelta(seconds=OAUTH_STATE_SECONDS),
         )
-    return authorize_address(application, state=state, verifier=verifier)
+    return authorize_address(application, state=state, verifier=verifier, scopes=asked)
 
 
 def login_finish(*, returned: Returned, cookie_of: Callable[[UUID], str]) -> LinkSession | None:
@@ -100,7 +125,7 @@ def login_finish(*, returned: Returned, cookie_of: Callable[[UUID], str]) -> Lin
             # What an earlier try came to is not this one's outcome; until there is one, the session tells none.
             LinkSession.objects.filter(pk=session.pk).exclude(error_type="").update(provider="", error_type="")
             try:
-                connection_link(session=session, grant=_grant(departure, returned))
+                _connect(departure, _grant(departure, returned))
             except LinkRefused as refused:
                 log.info("link_refused", provider=departure.provider, error_type=str(refused.error_type))
                 rows = LinkSession.objects.filter(pk=session.pk)
@@ -127,9 +152,11 @@ def _grant(departure: OAuthState, returned: Returned) -> Grant:
         raise LinkRefused(problem)
     if departure.expires_at <= clock.now():
         raise LinkRefused(LinkErrorType.TOKEN_EXPIRED)
+    if returned.repeated:
+        raise LinkRefused(LinkErrorType.PROVIDER_API_ERROR)
     if returned.error == _DENIED:
         raise LinkRefused(LinkErrorType.USER_CANCELLED)
-    application = application_of(provider_find(departure.provider), departure.context.environment)
+    application = application_kept(departure.context, provider_find(departure.provider), departure.application_id)
     if returned.error or not returned.code or application is None:
         raise LinkRefused(LinkErrorType.PROVIDER_API_ERROR)
     try:
@@ -138,30 +165,72 @@ def _grant(departure: OAuthState, returned: Returned) -> Grant:
         raise LinkRefused(LinkErrorType.PROVIDER_CREDENTIAL_ERROR) from None
     except ProviderFailure:
         raise LinkRefused(LinkErrorType.PROVIDER_API_ERROR) from None
-    return _granted(application, tokens, returned)
+    return _granted(departure, application, tokens, returned)
 
 
-def _granted(application: Application, tokens: Tokens, returned: Returned) -> Grant:
-    """The scopes the person gave: as the token endpoint says, else as the return says, else all that were asked."""
-    provider, asked = application.provider, application.provider.scopes
+def _granted(departure: OAuthState, application: Application, tokens: Tokens, returned: Returned) -> Grant:
+    """The scopes the person gave: as the token endpoint says, else as the return says, else all that were asked.
+
+    What they left out on our own page is denied like what they refused at the provider.
+    """
+    asked = tuple(departure.scopes_asked)
     granted = tokens.scopes or oauth.scopes_read(application, returned.scope) or asked
-    # What the login itself needs, and so everybody gives, tells who the person is; data are wanted.
-    useful = set(granted) - set(application.oauth.base_scopes)
-    if not selectors.resources_available(provider.slug, tuple(useful)):
-        raise LinkRefused(LinkErrorType.REQUIRED_SCOPES_NOT_GRANTED)
+    wanted = dict.fromkeys((*asked, *application.provider.scopes))
     return Grant(
-        provider=provider.slug,
+        provider=application.provider.slug,
         tokens=tokens,
         scopes_granted=granted,
-        scopes_denied=tuple(scope for scope in asked if scope not in granted),
-        external_user_id=tokens.external_user_id or _account_id(application, tokens, granted),
+        scopes_denied=tuple(scope for scope in wanted if scope not in granted),
+        external_user_id=tokens.external_user_id or _account_id(departure, application, tokens, granted),
+        application_id=application.application_id,
     )
 
 
-def _account_id(application: Application, tokens: Tokens, scopes: tuple[str, ...]) -> str:
-    access = Access(application.api_url, tokens.access_token, frozenset(scopes))
+def _connect(departure: OAuthState, grant: Grant) -> None:
+    """Store the connection. A grant that is not kept is given back: LinkRefused says why it wasn't."""
+    session = departure.link_session
+    provider = provider_find(grant.provider)
     try:
-        return CONNECTORS[application.provider.slug].account_id(access)[:200]
+        if not _is_useful(provider, grant.scopes_granted, departure.context.environment):
+            raise LinkRefused(LinkErrorType.REQUIRED_SCOPES_NOT_GRANTED)
+        connection_link(session=session, grant=grant)
+    except LinkRefused:
+        revocation_owe_grant(team=departure.context, user_id=session.link_token.user_id, grant=grant)
+        raise
+
+
+def _scopes_asked(application: Application, session: LinkSession) -> tuple[str, ...]:
+    """Every scope but those the person left out on our page; what the login itself needs is always asked for."""
+    base = application.oauth.base_scopes
+    asked = tuple(
+        scope for scope in application.provider.scopes if scope in base or scope not in session.scopes_left_out
+    )
+    # Leaving out nothing is fine even where there are no scopes at all; leaving out everything is not.
+    if session.scopes_left_out and not _is_useful(application.provider, asked, session.context.environment):
+        raise LinkRefused(LinkErrorType.REQUIRED_SCOPES_NOT_GRANTED)
+    return asked
+
+
+def _is_useful(provider: Provider, scopes: Sequence[str], environment: Environment) -> bool:
+    """Whether any data could be read. What everybody gives to log in at all tells who they are; data are wanted."""
+    base = provider.oauth.base_scopes if provider.oauth else ()
+    wanted = [scope for scope in scopes if scope not in base]
+    return bool(selectors.resources_available(provider.slug, wanted, environment))
+
+
+def _account_id(departure: OAuthState, application: Application, tokens: Tokens, scopes: tuple[str, ...]) -> str:
+    provider, environment = application.provider, departure.context.environment
+    access = access_held(
+        application,
+        provider,
+        environment,
+        api_url=application.api_url,
+        access_token=tokens.access_token,
+        scopes=scopes,
+    )
+    connector = connector_of(provider.slug, environment)
+    try:
+        return connector.account_id(access)[:200] if connector else ""
     except ProviderFailure as failure:
         # A connection without its account's id still gives data.
         log.warning("account_id_unknown", provider=application.provider.slug, kind=str(failure.kind))

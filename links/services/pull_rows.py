@@ -1,74 +1,83 @@
 """Pulls as rows: what is owed, who works on it, and how it ended."""
 
-from collections.abc import Sequence
-from datetime import date, timedelta
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Coalesce
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.jobs import enqueue
+from healthsvc.kernel.principal import Environment
 from healthsvc.kernel.rows import team_values
 from healthsvc.kernel.scope import SystemScope, system_scope
 from links import selectors
-from links.catalogue import provider_find
+from links.connection_selectors import Coverage, coverage_of
 from links.constants import (
+    BACKFILL_AGAIN_SECONDS,
     PULL_ATTEMPTS_MAXIMUM,
     PULL_BACKOFF_SECONDS,
     PULL_LEASE_SECONDS,
     PULL_WAIT_MAXIMUM_SECONDS,
     PULLS_A_SWEEP,
-    REFRESH_DAYS,
+    PULLS_KEPT_DAYS,
     REFRESH_DAYS_MAXIMUM,
     PullKind,
 )
 from links.models import Connection, Pull
+from links.services.pull_days import backfill_days, last_day, oldest_gap, refresh_days
 from links.services.refusals import LeaseLost
 from links.services.walk import walk
 from links.states import PULL_OPEN, PULL_TRANSITIONS, PullCommand, PullStatus
 from users.models import User
 
 
-def pulls_schedule(*, connections: Sequence[Connection], kind: PullKind, user: User) -> list[Pull]:
+def pulls_schedule(
+    *,
+    connections: Sequence[Connection],
+    kind: PullKind,
+    user: User,
+    resources: Collection[str] | None = None,
+    start_on: date | None = None,
+    end_on: date | None = None,
+) -> list[Pull]:
     """One open pull for each resource the connections can give; one that is open already is extended.
 
-    Days outside the user's ingestion bounds are not asked for. A backfill is owed where somebody has just logged in,
-    so one that rests after a failure need not rest longer. Runs in the caller's transaction, which holds the user.
+    `resources` None: all of them. Days are those of the kind where they are not given, and never outside the user's
+    ingestion bounds. A refresh reaches back to the last good pull; where that is further than a refresh may reach, or
+    the last backfill was given up, the days in between are owed as a backfill too. A backfill is owed where somebody
+    has just logged in, so one that rests after a failure need not rest longer. Runs in the caller's transaction, which
+    holds the user. Gives back the open pulls of this kind and these resources.
     """
-    now = clock.now()
-    until = selectors.pulled_until(connections) if kind == PullKind.REFRESH else {}
+    coverage = coverage_of(connections) if kind == PullKind.REFRESH else {}
     wanted: list[Pull] = []
     for connection in connections:
-        for resource in selectors.resources_available(connection.provider, connection.scopes_granted):
-            days = _days(connection, kind, until.get((connection.pk, resource)))
-            start_on = max(days[0], user.ingestion_start_on or days[0])
-            end_on = min(days[1], user.ingestion_end_on or days[1])
-            if start_on <= end_on:
-                row = Pull(
-                    **team_values(connection.context),
-                    connection=connection,
-                    user=user,
-                    resource=resource,
-                    kind=kind,
-                    start_on=start_on,
-                    end_on=end_on,
-                    not_before=now,
-                    created_at=now,
-                )
-                wanted.append(row)
-    Pull.objects.bulk_create(wanted, ignore_conflicts=True)
-    open_rows = Pull.objects.filter(connection__in=[one.pk for one in connections], kind=kind, status__in=PULL_OPEN)
-    for row in wanted[:1]:
-        # They all end on the same day.
-        resources = [one.resource for one in wanted]
-        open_rows.filter(resource__in=resources, end_on__lt=row.end_on).update(end_on=row.end_on)
-    if kind == PullKind.BACKFILL:
-        open_rows.filter(status=PullStatus.RETRYING).update(not_before=now)
-    found = list(open_rows.order_by("id"))
-    for pull in found:
-        enqueue("links.pull_run", pull_id=pull.pk)
-    return found
+        for resource in _resources(connection, resources):
+            known = coverage.get((connection.pk, resource), Coverage())
+            days = backfill_days(connection) if kind == PullKind.BACKFILL else refresh_days(user, known, start_on)
+            first = start_on if kind == PullKind.BACKFILL and start_on else days[0]
+            wanted += _pull(connection, user, resource, kind, (first, end_on or days[1]))
+    if kind == PullKind.REFRESH:
+        _owe(_gaps(connections, user, coverage, resources, now=clock.now()), connections, PullKind.BACKFILL)
+    return _owe(wanted, connections, kind)
+
+
+def gaps_schedule(*, connections: Sequence[Connection], user: User) -> None:
+    """Owe a backfill of the days since each resource's last good pull, where somebody has connected again.
+
+    A resource that was never pulled is owed whole. As `pulls_schedule` otherwise.
+    """
+    coverage = coverage_of(connections)
+    wanted: list[Pull] = []
+    for connection in connections:
+        for resource in _resources(connection, None):
+            first, last = backfill_days(connection)
+            until = coverage.get((connection.pk, resource), Coverage()).complete_until_on
+            days = (first if until is None else max(until, oldest_gap()), last)
+            wanted += _pull(connection, user, resource, PullKind.BACKFILL, days)
+    _owe(wanted, connections, PullKind.BACKFILL)
 
 
 def pull_claim(*, pull_id: UUID) -> Pull | None:
@@ -79,7 +88,8 @@ def pull_claim(*, pull_id: UUID) -> Pull | None:
     now = clock.now()
     due = Q(status__in=[PullStatus.SCHEDULED, PullStatus.RETRYING], not_before__lte=now)
     dead = Q(status=PullStatus.IN_PROGRESS, lease_until__lt=now)
-    lease = {"lease_until": now + timedelta(seconds=PULL_LEASE_SECONDS), "claim": F("claim") + 1}
+    begun = {"claim": F("claim") + 1, "started_at": Coalesce(F("started_at"), now)}
+    lease = {"lease_until": now + timedelta(seconds=PULL_LEASE_SECONDS), **begun}
     with system_scope(SystemScope.DELIVERY), transaction.atomic():
         rows = Pull.objects.filter(pk=pull_id)
         pull = rows.filter(due | dead).select_for_update(skip_locked=True).first()
@@ -123,6 +133,13 @@ def pull_complete(pull: Pull) -> bool:
             error_code="",
         )
     )
+
+
+def pulls_forget(pull: Pull) -> None:
+    """Remove what a good refresh makes old: its resource's refreshes that ended days ago. Backfills stay."""
+    before = clock.now() - timedelta(days=PULLS_KEPT_DAYS)
+    rows = Pull.objects.filter(connection_id=pull.connection_id, resource=pull.resource, kind=PullKind.REFRESH)
+    rows.filter(end_on__lt=pull.end_on, ended_at__lt=before).delete()
 
 
 def pull_postpone(pull: Pull, *, error_code: str, wait_seconds: int) -> None:
@@ -197,12 +214,83 @@ def _held(pull: Pull) -> QuerySet[Pull]:
     return Pull.objects.filter(pk=pull.pk, status=PullStatus.IN_PROGRESS, claim=pull.claim)
 
 
-def _days(connection: Connection, kind: PullKind, pulled_until_on: date | None) -> tuple[date, date]:
-    today = clock.now().date()
-    # East of Greenwich the person's day can be tomorrow's already.
-    last = today + timedelta(days=1)
-    if kind == PullKind.BACKFILL:
-        return today - timedelta(days=provider_find(connection.provider).backfill_days), last
-    oldest = today - timedelta(days=REFRESH_DAYS_MAXIMUM)
-    recent = today - timedelta(days=REFRESH_DAYS)
-    return max(oldest, min(recent, pulled_until_on or recent)), last
+def _resources(connection: Connection, wanted: Collection[str] | None) -> list[str]:
+    if not selectors.is_pullable(connection):
+        return []
+    environment = Environment(connection.environment)
+    given = selectors.resources_available(connection.provider, connection.scopes_granted, environment)
+    return [resource for resource in given if wanted is None or resource in wanted]
+
+
+def _pull(connection: Connection, user: User, resource: str, kind: PullKind, days: tuple[date, date]) -> list[Pull]:
+    """The pull of these days within the user's ingestion bounds; nothing where none are left."""
+    now = clock.now()
+    start_on = max(days[0], user.ingestion_start_on or days[0])
+    end_on = min(days[1], user.ingestion_end_on or days[1])
+    if start_on > end_on:
+        return []
+    row = Pull(
+        **team_values(connection.context),
+        connection=connection,
+        user=user,
+        resource=resource,
+        kind=kind,
+        start_on=start_on,
+        end_on=end_on,
+        not_before=now,
+        created_at=now,
+    )
+    return [row]
+
+
+def _owe(wanted: Sequence[Pull], connections: Sequence[Connection], kind: PullKind) -> list[Pull]:
+    """Make what is not open yet, and extend what is. The open rows are held, so that none ends meanwhile."""
+    rows = Pull.objects.filter(connection__in=[one.pk for one in connections], kind=kind, status__in=PULL_OPEN)
+    rows = rows.filter(resource__in={one.resource for one in wanted})
+    standing = {(one.connection_id, one.resource): one for one in rows.order_by("id").select_for_update()}
+    Pull.objects.bulk_create(
+        [one for one in wanted if (one.connection_id, one.resource) not in standing], ignore_conflicts=True
+    )
+    for one in wanted:
+        found = standing.get((one.connection_id, one.resource))
+        if found is not None:
+            _extend(found, one)
+    open_rows = list(rows.order_by("id"))
+    for pull in open_rows:
+        enqueue("links.pull_run", pull_id=pull.pk)
+    return open_rows
+
+
+def _extend(found: Pull, wanted: Pull) -> None:
+    rows = Pull.objects.filter(pk=found.pk)
+    if wanted.end_on > found.end_on:
+        rows.update(end_on=wanted.end_on)
+    if wanted.start_on < found.start_on:
+        # A worker that is at it loses its lease and stops; the pull begins again with the earlier day.
+        begin = {"start_on": wanted.start_on, "done_until_on": None, "claim": F("claim") + 1}
+        walk(rows, PULL_TRANSITIONS, PullCommand.RETRY, not_before=clock.now(), lease_until=None, **begin)
+        rows.filter(start_on=found.start_on).update(**begin)
+    if wanted.kind == PullKind.BACKFILL:
+        rows.filter(status=PullStatus.RETRYING).update(not_before=clock.now())
+
+
+def _gaps(
+    connections: Sequence[Connection],
+    user: User,
+    coverage: Mapping[tuple[UUID, str], Coverage],
+    resources: Collection[str] | None,
+    now: datetime,
+) -> list[Pull]:
+    """Backfills of what no refresh reaches any more; one that was given up is tried again a day later."""
+    reach_on = now.date() - timedelta(days=REFRESH_DAYS_MAXIMUM)
+    rested_at = now - timedelta(seconds=BACKFILL_AGAIN_SECONDS)
+    wanted: list[Pull] = []
+    for connection in connections:
+        for resource in _resources(connection, resources):
+            known = coverage.get((connection.pk, resource), Coverage())
+            until, ended_at = known.complete_until_on, known.backfill_ended_at
+            missing = until is not None and (until < reach_on or until != known.refreshed_until_on)
+            if missing and until is not None and (ended_at is None or ended_at <= rested_at):
+                days = (max(until, oldest_gap()), last_day())
+                wanted += _pull(connection, user, resource, PullKind.BACKFILL, days)
+    return wanted

@@ -12,9 +12,10 @@ from aggregation.learning import person_learn
 from healthsvc.kernel import clock
 from healthsvc.kernel.errors import ErrorCode, ServiceError
 from healthsvc.kernel.scope import team_scope
-from links.connectors.base import Pulled
+from links.connectors.base import Connector, Pulled
 from links.connectors.failures import FailureKind, ProviderFailure
-from links.connectors.registry import CONNECTORS
+from links.connectors.future import future_left_out
+from links.connectors.registry import connector_of
 from links.connectors.wire import Access
 from links.constants import TOKEN_LEASE_WAIT_SECONDS, PullKind
 from links.models import Pull
@@ -27,14 +28,18 @@ from links.services.pull_rows import (
     pull_give_up,
     pull_keep,
     pull_postpone,
+    pulls_forget,
 )
 from links.services.refusals import ConnectionBroken, LeaseLost, TokensBusy
 from links.services.renewal import access_get
+from links.services.scope_losses import scope_refused
 
 log = structlog.get_logger(__name__)
 
 #: Failures that the same call would meet again.
 _FINAL = (FailureKind.REFUSED, FailureKind.SCOPE_MISSING)
+#: Devices are no data of a time and have events of their own, which a backfill does not send.
+_UNTOLD = ("device",)
 
 
 def pull_run(*, pull_id: UUID) -> None:
@@ -66,6 +71,8 @@ def _failed(pull: Pull, failure: ProviderFailure) -> None:
     log.info("pull_failed", pull_id=str(pull.pk), resource=pull.resource, kind=str(failure.kind))
     if failure.kind in _FINAL:
         pull_give_up(pull, error_code=failure.kind)
+        if failure.kind is FailureKind.SCOPE_MISSING:
+            scope_refused(connection_id=pull.connection_id)
     elif failure.kind is FailureKind.RATE_LIMITED:
         # The provider's own pace is no failure.
         pull_postpone(pull, error_code=failure.kind, wait_seconds=failure.retry_after_seconds)
@@ -74,13 +81,14 @@ def _failed(pull: Pull, failure: ProviderFailure) -> None:
 
 
 def _windows(pull: Pull) -> None:
-    connector = CONNECTORS[pull.connection.provider]
+    connector = _connector(pull)
     days = connector.window_days[pull.resource]
     start_on = pull.done_until_on + timedelta(days=1) if pull.done_until_on else pull.start_on
     while True:
         while start_on <= pull.end_on:
             end_on = min(start_on + timedelta(days=days - 1), pull.end_on)
-            _store(pull, _window(pull, start_on, end_on), done_until_on=end_on)
+            pulled = future_left_out(_window(pull, start_on, end_on), clock.now())
+            _store(pull, pulled, done_until_on=end_on)
             start_on = end_on + timedelta(days=1)
         if _completed(pull):
             return
@@ -94,7 +102,9 @@ def _completed(pull: Pull) -> bool:
         _user_hold(pull)
         if not pull_complete(pull):
             return False
-        if pull.kind == PullKind.BACKFILL:
+        if pull.kind == PullKind.REFRESH:
+            pulls_forget(pull)
+        elif pull.resource not in _UNTOLD:
             aggregation_services.historical_announce(
                 team=pull.context,
                 user_id=pull.user_id,
@@ -108,7 +118,7 @@ def _completed(pull: Pull) -> bool:
 
 def _window(pull: Pull, start_on: date, end_on: date) -> Pulled:
     """One window from the provider; a rejected access token is renewed once."""
-    connector = CONNECTORS[pull.connection.provider]
+    connector = _connector(pull)
     access, version = access_get(connection_id=pull.connection_id)
     try:
         return connector.pull(_leased(access, pull), pull.resource, start_on, end_on)
@@ -117,6 +127,14 @@ def _window(pull: Pull, start_on: date, end_on: date) -> Pulled:
             raise
     access, version = access_get(connection_id=pull.connection_id, rejected_version=version)
     return connector.pull(_leased(access, pull), pull.resource, start_on, end_on)
+
+
+def _connector(pull: Pull) -> Connector:
+    """Who reads the provider's data; refused for good where a release knows the provider no more."""
+    connector = connector_of(pull.connection.provider, pull.context.environment)
+    if connector is None or pull.resource not in connector.window_days:
+        raise ProviderFailure(FailureKind.REFUSED)
+    return connector
 
 
 def _leased(access: Access, pull: Pull) -> Access:
@@ -142,6 +160,7 @@ def _store(pull: Pull, pulled: Pulled, *, done_until_on: date) -> None:
             user_id=pull.user_id,
             series=pulled.series,
             summaries=pulled.summaries,
+            streams=pulled.streams,
             emit=pull.kind == PullKind.REFRESH,
         )
     for refusal in (*pulled.refusals, *stored.refused):

@@ -13,6 +13,7 @@ from healthsvc.kernel.principal import TeamContext
 from links import selectors
 from links.constants import REFRESH_QUOTA, REFRESH_WINDOW_SECONDS, PullKind
 from links.models import Connection, Pull
+from links.services.connections import connections_resume
 from links.services.pull_rows import pulls_schedule
 from links.states import PULL_OPEN, PullStatus
 from users import selectors as user_selectors
@@ -35,12 +36,14 @@ class Refreshed:
 def user_refresh(*, team: TeamContext, user_id: UUID, timeout_seconds: float) -> Refreshed:
     """Owe the last days of every connected resource and wait for them, `timeout_seconds` at most.
 
+    A paused connection is pulled again from now on: whoever asks for its data wants them.
     404 for an unknown user, 429 after eight in an hour. What is not done in time goes on without the caller.
     """
     user_selectors.user_get(team, user_id)
     limit_take(_POLICY, str(user_id))
     with transaction.atomic():
         user = user_selectors.user_get(team, user_id, lock=True)
+        connections_resume(selectors.connections_of(team, user_id))
         connections = selectors.connections_of(team, user_id)
         ready = [one for one in connections if selectors.is_connected(one) and selectors.is_pullable(one)]
         pulls = pulls_schedule(connections=ready, kind=PullKind.REFRESH, user=user)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 from uuid import UUID
 
 from django.conf import settings
@@ -26,7 +26,11 @@ from links.states import TOKEN_TRANSITIONS, TokenCommand, TokenStatus
 from management import selectors as management_selectors
 from users import selectors as user_selectors
 
-_TOKEN: Final = re.compile(rf"lk_[0-9A-Za-z]{{{SECRET_CHARACTERS}}}[0-9A-Za-z]{{{CHECKSUM_CHARACTERS}}}")
+#: What a link token begins with.
+LINK_TOKEN_PREFIX: Final = "lk"  # noqa: S105 - how every one of them begins
+#: What the outcome is written with on a redirect address.
+_ADDED_PARAMETERS: Final = frozenset(("state", "error", "error_type"))
+_SECRET: Final = re.compile(rf"[0-9A-Za-z]{{{SECRET_CHARACTERS + CHECKSUM_CHARACTERS}}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,20 @@ class Opened:
     cookie: str
 
 
+def secret_make(prefix: str) -> str:
+    """A new opaque token: its kind, 256 random bits and a checksum."""
+    body = f"{prefix}_{secret_text()}"
+    return body + checksum_text(body)
+
+
+def secret_good(prefix: str, text: str) -> bool:
+    """Whether `text` is of the form that `secret_make` gives; says nothing of whether it was ever made."""
+    kind, _, rest = text.partition("_")
+    if kind != prefix or not _SECRET.fullmatch(rest):
+        return False
+    return checksum_text(text[:-CHECKSUM_CHARACTERS]) == text[-CHECKSUM_CHARACTERS:]
+
+
 def link_token_create(
     *,
     team: TeamContext,
@@ -59,8 +77,7 @@ def link_token_create(
     user = user_selectors.user_get(team, user_id)
     if redirect_url is not None:
         _check_redirect(team, redirect_url)
-    body = f"lk_{secret_text()}"
-    text = body + checksum_text(body)
+    text = secret_make(LINK_TOKEN_PREFIX)
     now = clock.now()
     LinkToken.objects.create(
         **team_values(team),
@@ -79,7 +96,7 @@ def link_token_create(
 
 def link_token_find(text: str) -> LinkToken | None:
     """The row of a token that a caller shows, whatever its status; None for one we never made."""
-    if not _TOKEN.fullmatch(text) or checksum_text(text[:-CHECKSUM_CHARACTERS]) != text[-CHECKSUM_CHARACTERS:]:
+    if not secret_good(LINK_TOKEN_PREFIX, text):
         return None
     with system_scope(SystemScope.KEY_LOOKUP):
         return LinkToken.objects.filter(token_hash=keyed_hash("link-token", text)).first()
@@ -139,6 +156,21 @@ def _check_redirect(team: TeamContext, redirect_url: str) -> None:
     found = redirect_problem(redirect_url)
     if found:
         raise invalid([Problem(loc, found, "url_scheme")])
+    if _ADDED_PARAMETERS & {name for name, _ in parse_qsl(urlsplit(redirect_url).query, keep_blank_values=True)}:
+        # Of a name that is there twice some readers take the first: a failure would look like a success.
+        message = f"May not hold a parameter that is added to it: {', '.join(sorted(_ADDED_PARAMETERS))}."
+        raise invalid([Problem(loc, message, "url_parameter")])
     prefixes = management_selectors.team_settings(team).redirect_url_prefixes
     if prefixes and not redirect_allowed(redirect_url, prefixes):
         raise invalid([Problem(loc, "This team allows other addresses only.", "url_not_allowed")])
+    if not prefixes and not _is_apps_own(urlsplit(redirect_url).scheme):
+        message = (
+            "An app's own scheme is a domain name turned round, such as com.example.app (RFC 8252). Others are taken "
+            "where the team's settings allow the address."
+        )
+        raise invalid([Problem(loc, message, "url_scheme")])
+
+
+def _is_apps_own(scheme: str) -> bool:
+    """Whether no other app has reason to claim the scheme: a short word is anybody's."""
+    return scheme in ("http", "https") or "." in scheme

@@ -18,7 +18,10 @@ STATUS_WALKERS: dict[str, str] = {
     "links/services/walk.py": "the walker of link tokens, connections and pulls",
 }
 #: Call an HTTP library: the one outbound client.
-HTTP_CALLERS: dict[str, str] = {"healthsvc/kernel/http.py": "the kernel's client"}
+HTTP_CALLERS: dict[str, str] = {
+    "healthsvc/kernel/http.py": "the kernel's client",
+    "simulator/hooks.py": "simulated vendors call a service on this machine, and import nothing of it",
+}
 HTTP_LIBRARIES = {"requests", "httpx", "aiohttp", "urllib3", "urllib.request", "http.client"}
 SHAPELESS_NAMES = {"utils.py", "helpers.py", "misc.py", "common.py"}
 

@@ -22,6 +22,12 @@ SOME_ID = "00000000-0000-4000-8000-000000000000"
 PUBLIC_ROUTES = {
     "healthz": "load balancers ask without a key",
     "readyz": "operators ask without a key",
+    "v2/link/code/exchange": "the code is the credential",
+    "v2/link/start": "the link token in the body is the credential",
+    "v2/link/token/isValid": "a widget in a browser has no key; only who holds the token can ask",
+    "v2/session/exchange": "the sign-in token in the body is the credential",
+    "v2/session/refresh": "the refresh token in the body is the credential",
+    "v2/session/revoke": "the refresh token in the body is the credential",
 }
 
 

@@ -21,6 +21,13 @@ from tests.invariants.test_routes import ROUTES, Route
 BODIES: dict[str, Any] = {
     "PATCH /v2/user/<user_id>": {"fallback_time_zone": "UTC"},
     "POST /v2/link/token": {"user_id": "{user_id}"},
+    "POST /v2/user/<user_id>/sync_complete": {
+        "provider": "apple_health_kit",
+        "resources": ["steps"],
+        "stage": "historical",
+        "start": "2026-01-01T00:00:00Z",
+        "end": "2026-03-01T00:00:00Z",
+    },
     "POST /aggregate/v1/user/<user_id>/query": {
         "timeframe": {"type": "relative", "anchor": "2026-01-01", "past": {"unit": "day", "value": 1}},
         "queries": [{"select": [{"func": "mean", "arg": {"heartrate": "value"}}]}],

@@ -30,6 +30,10 @@ class Simulator:
         """The next answers of a vendor go wrong."""
         self._control("POST", "/_control/faults", {"slug": slug, "kind": kind, "path_prefix": path_prefix, **values})
 
+    def reset_faults(self) -> None:
+        """Let everything go right again."""
+        self._control("DELETE", "/_control/faults", {})
+
     def reset(self) -> None:
         """Forget grants, tokens, faults and counts."""
         self._control("POST", "/_control/reset", {})

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from healthsvc.celery import app
 from healthsvc.kernel import clock
 from healthsvc.kernel.scope import team_scope
+from links.catalogue import provider_find
 from links.models import Connection, Pull
 from links.services.pulls import pull_run
 from links.services.refreshes import user_refresh
@@ -59,7 +60,7 @@ def test_a_connection_with_every_field(api: ApiClient, team: Tenant) -> None:
     assert provider["created_on"] == made.created_at.isoformat()
     assert {name: one["status"] for name, one in provider["resource_availability"].items()} == {
         **dict.fromkeys(["sleep", "sleep_cycle", "activity", "workouts", "heartrate", "hrv"], "available"),
-        "profile": "unavailable",
+        **dict.fromkeys(["blood_oxygen", "profile", "device"], "unavailable"),
     }
 
 
@@ -199,7 +200,10 @@ def test_refresh_reaches_back_to_the_last_good_pull(team: Tenant, days_ago: int,
             created_at=clock.now(),
         )
         user_refresh(team=team.context, user_id=user.id, timeout_seconds=0)
-        assert Pull.objects.get(resource="sleep", status="scheduled").start_on == today - timedelta(days=expected)
+        owed = dict(Pull.objects.filter(resource="sleep", status="scheduled").values_list("kind", "start_on"))
+        # What a refresh does not reach any more is owed as a backfill.
+        gap = {"backfill": today - timedelta(days=days_ago)} if days_ago > 30 else {}
+        assert owed == {"refresh": today - timedelta(days=expected), **gap}
         assert Pull.objects.get(resource="activity").start_on == today - timedelta(days=3)
 
 
@@ -247,4 +251,4 @@ def test_refresh_is_200_once_a_worker_has_done_it(team: Tenant, api: ApiClient, 
     assert response.json()["in_progress_sources"] == []
     with team_scope(team.context):
         done = Pull.objects.filter(status="success").values_list("kind", "resource")
-        assert len(set(done)) == 14
+        assert len(set(done)) == 2 * len(provider_find("oura").resources)

@@ -145,7 +145,7 @@ def test_denial_redirects_where_there_is_an_address(team: Tenant, user: User) ->
 @pytest.mark.usefixtures("nothing")
 def test_nothing_useful_granted_is_an_error(team: Tenant, user: User) -> None:
     client = browser()
-    refuse = ["daily", "workout", "heartrate"]
+    refuse = ["daily", "workout", "heartrate", "spo2", "ring_configuration"]
     response = client.get(_returned(client, token_make(team, user, redirect_url=RETURN), refuse=refuse))
     assert query_of(response["Location"])["error_type"] == "required_scopes_not_granted"
 
@@ -171,6 +171,8 @@ def test_what_was_refused_is_unavailable_and_not_pulled(team: Tenant, user: User
     with team_scope(team.context):
         assert set(Pull.objects.values_list("resource", flat=True)) == {
             "activity",
+            "blood_oxygen",
+            "device",
             "hrv",
             "sleep",
             "sleep_cycle",

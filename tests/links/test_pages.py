@@ -29,6 +29,17 @@ def _consume(tenant: Tenant) -> None:
         walk(LinkToken.objects.all(), TOKEN_TRANSITIONS, TokenCommand.CONSUME)
 
 
+def listed_slugs(body: str) -> list[str]:
+    """The providers of a list, in its order."""
+    return re.findall(r"/provider/(\w+)\"", body)
+
+
+def settings_make(tenant: Tenant, **values: Any) -> None:
+    """A team's switches."""
+    with team_scope(tenant.context):
+        TeamSettings.objects.create(team=tenant.team, environment="sandbox", **values)
+
+
 def test_the_token_leaves_the_address_bar_for_a_cookie(team: Tenant, caplog: pytest.LogCaptureFixture) -> None:
     client, page = browser(), token_make(team, user_make(team))
     token = query_of(page)["token"]
@@ -53,12 +64,14 @@ def test_the_list_shows_what_works_within_the_filter(team: Tenant) -> None:
     user = user_make(team)
     client = browser()
     body = client.get(opened(client, token_make(team, user))).content.decode()
-    assert re.findall(r"/provider/(\w+)\"", body) == ["oura", "withings"]
+    assert {"oura", "withings", "eight_sleep", "freestyle_libre"} <= set(listed_slugs(body))
+    assert len(listed_slugs(body)) == len(set(listed_slugs(body)))
+    assert not {"apple_health_kit", "accuchek_ble", "manual"} & set(listed_slugs(body))
     assert "Our team" in body
-    filtered = token_make(team, user, filter_on_providers=["withings", "strava"])
+    filtered = token_make(team, user, filter_on_providers=["withings", "manual"])
     body = client.get(opened(client, filtered)).content.decode()
-    assert re.findall(r"/provider/(\w+)\"", body) == ["withings"]
-    empty = token_make(team, user, filter_on_providers=["strava"])
+    assert listed_slugs(body) == ["withings"]
+    empty = token_make(team, user, filter_on_providers=["manual"])
     body = client.get(opened(client, empty)).content.decode()
     assert re.findall(r"/provider/(\w+)\"", body) == []
     assert "None of the providers that Our team asked for" in body
@@ -88,14 +101,14 @@ def test_consent_says_in_words_what_will_be_shared(team: Tenant) -> None:
     for words in ("Sleep", "When you sleep, how long, and in which stages", "Heart rate", "Steps", "Workouts"):
         assert words in body
     assert "Köhler &amp; Søn &lt;b&gt;" in body
-    assert f'href="{page}/provider/withings/continue"' in body
+    assert body.count('type="checkbox"') == body.count(" checked") > 1
     assert f'href="{page}/close"' in body
     assert "<script" not in body
     with team_scope(team.context):
         assert OAuthState.objects.count() == 0
 
 
-@pytest.mark.parametrize("slug", ["strava", "nonsense", "withings"])
+@pytest.mark.parametrize("slug", ["manual", "nonsense", "withings"])
 def test_a_provider_that_is_not_offered_has_no_page(team: Tenant, slug: str) -> None:
     client = browser()
     page = opened(client, token_make(team, user_make(team), filter_on_providers=["oura"]))
@@ -129,14 +142,14 @@ def test_a_token_that_names_its_provider_leads_nowhere_else(team: Tenant) -> Non
 @pytest.mark.parametrize("redirect_url", [None, RETURN])
 def test_a_token_for_a_provider_without_a_connector_says_so(team: Tenant, redirect_url: str | None) -> None:
     client = browser()
-    page = opened(client, token_make(team, user_make(team), provider="strava", redirect_url=redirect_url))
+    page = opened(client, token_make(team, user_make(team), provider="manual", redirect_url=redirect_url))
     response = client.get(page)
     if redirect_url:
         assert response.status_code == 307
         assert query_of(response["Location"])["error_type"] == "provider_api_error"
         return
     body = client.get(response["Location"]).content.decode()
-    assert "Strava was not connected" in body
+    assert "Manual entry was not connected" in body
 
 
 def test_close_goes_back_where_the_token_says_so(team: Tenant) -> None:
@@ -232,7 +245,7 @@ def test_an_error_of_another_release_breaks_no_page(team: Tenant, monkeypatch: p
             session.provider, session.error_type = "oura", "a_later_word"
         return session
 
-    monkeypatch.setattr("links.pages.link_session_find", later)
+    monkeypatch.setattr("links.pages.sessions.link_session_find", later)
     response = client.get(f"{page}/result")
     assert response.status_code == 200
     body = response.content.decode()
@@ -251,6 +264,7 @@ def test_pages_take_get_only_and_keep_browsers_strict(team: Tenant) -> None:
     assert response["Referrer-Policy"] == "no-referrer"
     for method in ("post", "put", "delete", "head"):
         assert getattr(client, method)(page).status_code == 405
+    assert client.put(f"{page}/provider/oura").status_code == 405
 
 
 def test_the_cookie_is_secure_where_the_service_is(team: Tenant, settings: Settings) -> None:
@@ -265,5 +279,5 @@ def test_pages_take_few_queries(team: Tenant) -> None:
     for address in (page, f"{page}/provider/oura"):
         with CaptureQueriesContext(connection) as captured:
             client.get(address)
-        # session with its token, the team's settings, the team
-        assert len(captured) == 3, [query["sql"] for query in captured]
+        # session with its token, the team's settings, its logo, its name, and the settings once more for the list
+        assert len(captured) == 5, [query["sql"] for query in captured]

@@ -49,10 +49,11 @@ def _present(simulator: Simulator) -> Iterator[None]:
 
 
 _JSON = {"Content-Type": "application/json"}
-OURA = ["activity", "heartrate", "hrv", "profile", "sleep", "sleep_cycle", "workouts"]
+OURA = ["activity", "blood_oxygen", "device", "heartrate", "hrv", "profile", "sleep", "sleep_cycle", "workouts"]
 WITHINGS = [
-    "activity", "blood_oxygen", "blood_pressure", "body", "body_temperature", "calories_active", "distance", "fat",
-    "floors_climbed", "heartrate", "lean_body_mass", "sleep", "steps", "weight", "workouts",
+    "activity", "blood_oxygen", "blood_pressure", "body", "body_temperature", "calories_active", "device", "distance",
+    "fat", "floors_climbed", "heartrate", "hrv", "lean_body_mass", "sleep", "sleep_cycle", "steps", "weight",
+    "workouts",
 ]  # fmt: skip
 
 
@@ -174,7 +175,9 @@ def test_a_month_of_withings(team: Tenant, user: User, api: ApiClient, simulator
         by_day[local.date().isoformat()] = by_day.get(local.date().isoformat(), 0) + one["value"]
     whole_days = sorted(activity)[1:]
     assert {day: by_day[day] for day in whole_days} == {day: float(activity[day]) for day in whole_days}
-    assert len(samples(api, user, "heartrate")) == 8721
+    # The watch's five minutes, and a pulse with each weighing and each reading of the cuff.
+    pulses = len(samples(api, user, "body_weight")) + len(samples(api, user, "blood_pressure"))
+    assert len(samples(api, user, "heartrate")) == 8721 + pulses
     assert len(summaries(api, user, "sleep")) == 34
     cuffs = samples(api, user, "blood_pressure")
     assert cuffs
@@ -194,7 +197,8 @@ def test_a_backfill_announces_each_resource_once_and_sends_no_data(team: Tenant,
     run_all(team)
     types = event_types_of(team)
     assert types[0] == "provider.connection.created"
-    assert sorted(types[1:]) == [f"historical.data.{resource}.created" for resource in OURA]
+    told = [resource for resource in OURA if resource != "device"]
+    assert sorted(types[1:]) == [f"historical.data.{resource}.created" for resource in told]
     for event_type, data in events_of(team)[1:]:
         assert event_type.startswith("historical.")
         assert (data["provider"], data["is_final"], data["user_id"]) == ("oura", True, str(user.id))

@@ -15,7 +15,7 @@ from links.models import Connection, Pull
 from links.services import renewal
 from links.services.pulls import pull_run
 from links.services.refusals import ConnectionBroken, TokensBusy
-from links.services.renewal import access_get
+from links.services.renewal import access_get, margin_seconds
 from tests.clients import ApiClient
 from tests.factories import Tenant, user_make
 from tests.links.events import event_types_of, events_of
@@ -53,12 +53,13 @@ def test_a_token_with_time_left_is_used_as_it_is(oura: Connection, simulator: Si
     assert simulator.count("oura", _OURA_TOKEN) == 1
 
 
-@pytest.mark.parametrize(("seconds", "renewals"), [(121, 0), (119, 1)])
+@pytest.mark.parametrize(("seconds", "renewals"), [(1, 0), (-1, 1)])
 def test_a_token_near_its_end_is_renewed_first(
     oura: Connection, simulator: Simulator, seconds: int, renewals: int
 ) -> None:
     assert oura.access_expires_at is not None
-    with time_machine.travel(oura.access_expires_at - timedelta(seconds=seconds), tick=False):
+    before_end = timedelta(seconds=margin_seconds(oura.pk) + seconds)
+    with time_machine.travel(oura.access_expires_at - before_end, tick=False):
         access, version = access_get(connection_id=oura.pk)
     oura.refresh_from_db()
     assert simulator.count("oura", _OURA_TOKEN) == 1 + renewals

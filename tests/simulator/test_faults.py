@@ -1,6 +1,8 @@
 """Faults on request, the counts of requests, the clock, and what is not there."""
 
 import time
+from datetime import datetime, timedelta
+from typing import Any
 
 import orjson
 import pytest
@@ -156,3 +158,48 @@ def test_what_is_not_there_and_what_is_too_much(simulator: RunningSimulator) -> 
     assert ask(simulator.url, "POST", "/withings/measure", b"action=\xff", form).status == 400
     head = ask(simulator.url, "HEAD", "/healthz")
     assert (head.status, head.body) == (200, b"")
+
+
+def documents(simulator: RunningSimulator, token: str, path: str) -> list[dict[str, Any]]:
+    found: Any = simulator.get(path, token, **DAY).json
+    listed: list[dict[str, Any]] = found["data"]
+    return listed
+
+
+def test_wrong_units_are_a_thousand_times_too_large(simulator: RunningSimulator) -> None:
+    token = simulator.access_token()
+    (good,) = documents(simulator, token, SLEEP)
+    simulator.fault(slug="oura", kind="wrong_units")
+    (wrong,) = documents(simulator, token, SLEEP)
+    assert wrong["average_heart_rate"] == good["average_heart_rate"] * 1000
+    assert wrong["heart_rate"]["items"] == [one * 1000 for one in good["heart_rate"]["items"]]
+    unmeasured = ("id", "day", "bedtime_start", "total_sleep_duration", "efficiency")
+    assert {name: wrong[name] for name in unmeasured} == {name: good[name] for name in unmeasured}
+    assert wrong["heart_rate"]["interval"] == good["heart_rate"]["interval"]
+
+
+def test_half_buckets_are_revised_when_asked_again(simulator: RunningSimulator) -> None:
+    token = simulator.access_token()
+    simulator.fault(slug="oura", kind="half_buckets")
+    (half,) = documents(simulator, token, "/oura/v2/usercollection/daily_activity")
+    (whole,) = documents(simulator, token, "/oura/v2/usercollection/daily_activity")
+    assert half["steps"] == whole["steps"] // 2
+    assert (half["id"], half["score"]) == (whole["id"], whole["score"])
+
+
+def test_a_clock_that_runs_ahead_moves_every_instant(simulator: RunningSimulator) -> None:
+    token = simulator.access_token()
+    (good,) = documents(simulator, token, SLEEP)
+    simulator.fault(slug="oura", kind="clock_ahead")
+    (late,) = documents(simulator, token, SLEEP)
+    for name in ("bedtime_start", "bedtime_end"):
+        moved = datetime.fromisoformat(late[name]) - datetime.fromisoformat(good[name])
+        assert moved == timedelta(days=2)
+    assert late["day"] == good["day"]
+
+
+def test_pages_for_people_are_left_alone(simulator: RunningSimulator) -> None:
+    simulator.fault(slug="oura", path_prefix="/oauth/authorize", kind="wrong_units")
+    answer = ask(simulator.url, "GET", "/oura/oauth/authorize")
+    assert answer.status == 400
+    assert b"<html" in answer.body

@@ -67,7 +67,7 @@ def receiver() -> Iterator[Receiver]:
             except OSError:
                 self.close_connection = True  # the caller went away, as a test wanted
 
-        do_GET = do_POST = do_PUT = _answer  # noqa: N815 - the base class names them so
+        do_GET = do_POST = do_PUT = do_DELETE = _answer  # noqa: N815 - the base class names them so
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it so
             """Silent."""

@@ -11,6 +11,7 @@ from healthsvc.kernel.typing import JSONValue
 from links.connectors.base import Pulled, series_of, summaries_of
 from links.connectors.failures import FailureKind, ProviderFailure
 from links.connectors.oura import convert
+from links.connectors.oura.hooks import OuraHooks
 from links.connectors.wire import Access
 
 _COLLECTION: Final = "/v2/usercollection/"
@@ -18,7 +19,7 @@ _COLLECTION: Final = "/v2/usercollection/"
 _PAGES_MAXIMUM: Final = 500
 
 
-class OuraConnector:
+class OuraConnector(OuraHooks):
     """Oura's `usercollection`."""
 
     window_days: Mapping[str, int] = {
@@ -28,8 +29,10 @@ class OuraConnector:
         "workouts": 30,
         "heartrate": 7,
         "hrv": 30,
+        "blood_oxygen": 30,
         # What Oura knows of the person has no days: one call tells all.
         "profile": 366,
+        "device": 366,
     }
 
     def account_id(self, access: Access) -> str:
@@ -55,6 +58,11 @@ class OuraConnector:
             return series_of((convert.hrv_from_sleep(one) for one in _documents(access, "sleep", days)), resource)
         if resource == "heartrate":
             return _heartrate(access, start_on, end_on)
+        if resource == "blood_oxygen":
+            return _blood_oxygen(access, days)
+        if resource == "device":
+            rings = _documents(access, "ring_configuration", {})
+            return summaries_of(convert.device_from_ring_configuration(one) for one in rings)
         raise ProviderFailure(FailureKind.REFUSED)
 
 
@@ -79,6 +87,14 @@ def _heartrate(access: Access, start_on: date, end_on: date) -> Pulled:
     }
     points = _documents(access, "heartrate", span)
     return series_of([convert.heartrate_from_points(points, offsets)], "heartrate")
+
+
+def _blood_oxygen(access: Access, days: Mapping[str, str]) -> Pulled:
+    """The average of each night. Nights tell when it ended; without their scope the day alone is known."""
+    ends = convert.night_ends(_documents(access, "sleep", days)) if "daily" in access.scopes else None
+    return series_of(
+        [convert.blood_oxygen_from_daily_spo2(_documents(access, "daily_spo2", days), ends)], "blood_oxygen"
+    )
 
 
 def _days(start_on: date, end_on: date) -> dict[str, str]:

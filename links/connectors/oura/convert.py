@@ -5,7 +5,7 @@ Shapes: Oura API v2, OpenAPI document 1.35. Read, not exercised against a live a
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date
+from datetime import UTC, date, datetime, time
 from itertools import groupby
 
 import numpy as np
@@ -294,6 +294,72 @@ def profile_from_personal_info(payload: JSONValue) -> SummaryRecord:
             "sex": sex if sex is None or sex in ("female", "male") else "other",
         },
         raw={name: value for name, value in item.items() if name != "email"},
+    )
+
+
+def night_ends(documents: Iterable[JSONValue]) -> Mapping[date, datetime]:
+    """When the long sleep of each day ended, with its offset, for `blood_oxygen_from_daily_spo2`."""
+    ends: dict[date, datetime] = {}
+    for payload in documents:
+        try:
+            item = document(payload)
+            if item.get("type") == "long_sleep":
+                ends[calendar_day(item, "day")] = local_instant(item, "bedtime_end")
+        except MalformedError:
+            # The night's own converter refuses and reports it; here it only tells no instant.
+            continue
+    return ends
+
+
+def blood_oxygen_from_daily_spo2(documents: Iterable[JSONValue], ends: Mapping[date, datetime] | None = None) -> Series:
+    """The average oxygen saturation of each night, percent, as one sample where the night ended.
+
+    Oura tells no instant. `ends` None: no night may be read, and the sample is at midnight of its day, offset unknown.
+    A day whose night is not there (yet) is refused, for the sample would move once it came. One without an average,
+    because too little was measured, holds no sample.
+    """
+    samples: list[Sample] = []
+    reasons: list[str] = []
+    for payload in documents:
+        try:
+            item = document(payload)
+            day = calendar_day(item, "day")
+            average = item.get("spo2_percentage")
+            if average is None or document(average).get("average") is None:
+                continue
+            value = _positive(document(average), "average")
+            if ends is not None and day not in ends:
+                raise MalformedError("night_unknown")
+        except MalformedError as error:
+            reasons.append(error.reason)
+            continue
+        if ends is None:
+            samples.append(Sample(microseconds(datetime.combine(day, time(), UTC)), value))
+        else:
+            offset_seconds = offset_seconds_of(ends[day])
+            samples.append(Sample(microseconds(ends[day]), value, offset_seconds=offset_seconds))
+    return Series(batches_of({("blood_oxygen", SOURCE): samples}), counted("daily_spo2", reasons))
+
+
+@refusing("ring_configuration")
+def device_from_ring_configuration(payload: JSONValue) -> SummaryRecord:
+    """One ring of the person. `hardware_type` is its generation."""
+    item = document(payload)
+    identity = text(item, "id")
+    return SummaryRecord(
+        resource="device",
+        source=DataSource(provider="oura", type="ring", device_id=identity),
+        external_id=identity,
+        calendar_date=UNDATED,
+        starts_at=None,
+        ends_at=None,
+        timezone_offset_seconds=None,
+        fields={
+            "device_manufacturer": "Oura",
+            "device_model": optional_text(item, "hardware_type"),
+            "device_version": optional_text(item, "firmware_version"),
+        },
+        raw=item,
     )
 
 

@@ -143,7 +143,7 @@ def sleep_from_summary(payload: JSONValue) -> SummaryRecord:
         raise MalformedError("out_of_range:sleep_efficiency")
     return SummaryRecord(
         resource="sleep",
-        source=_sleep_source(item),
+        source=sleep_source(item),
         external_id=str(whole(item, "id")),
         calendar_date=calendar_day(item, "date"),
         starts_at=start,
@@ -178,7 +178,8 @@ def _state(completed: JSONValue) -> str | None:
     return "confirmed" if completed is True else "tentative"
 
 
-def _sleep_source(item: Mapping[str, JSONValue]) -> DataSource:
+def sleep_source(item: Mapping[str, JSONValue]) -> DataSource:
+    """The device of a row of a night."""
     # In a sleep row `model` is a kind of device (16 tracker, 32 sleep monitor); only `model_id` is a model.
     return _source(item, ["model_id"])
 
@@ -266,10 +267,11 @@ def _intraday_sample(
         if duration_seconds <= 0:
             raise MalformedError("out_of_range:duration")
         end_us = start_us + round(duration_seconds * 1_000_000)
-    return Sample(start_us, value, end_us, _offset_or_unknown(start, time_zone))
+    return Sample(start_us, value, end_us, offset_or_unknown(start, time_zone))
 
 
-def _offset_or_unknown(moment: datetime, time_zone: str | None) -> int:
+def offset_or_unknown(moment: datetime, time_zone: str | None) -> int:
+    """`offset_seconds_at`, as samples say it."""
     offset_seconds = offset_seconds_at(moment, time_zone)
     return OFFSET_UNKNOWN if offset_seconds is None else offset_seconds
 
@@ -290,7 +292,7 @@ def series_from_measure_groups(groups: Iterable[JSONValue], *, time_zone: str | 
         except MalformedError as error:
             reasons.append(error.reason)
             continue
-        at_us, offset_seconds = microseconds(at), _offset_or_unknown(at, time_zone)
+        at_us, offset_seconds = microseconds(at), offset_or_unknown(at, time_zone)
         pressures: dict[str, float] = {}
         for entry in _measures(item):
             try:

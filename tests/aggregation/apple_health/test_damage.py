@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aggregation.apple_health.limits import ExportLimits, ExportRefusalCode, ExportRefusedError
@@ -232,8 +232,18 @@ def test_flipped_bytes_of_an_archive_raise_nothing_else_either(flips: list[tuple
             continue
 
 
+@pytest.mark.parametrize("piece_bytes", [1, 7, 100_000])
+def test_a_tag_that_became_an_instruction_costs_itself_alone(piece_bytes: int) -> None:
+    content = EXPORT.replace(b"<Record", b"<?ecord", 1)
+    tally = ExportTally()
+    items = list(read_export(io.BytesIO(content), tally=tally, limits=ExportLimits(read_bytes=piece_bytes)))
+    assert sum(len(one.samples) if isinstance(one, SeriesBatch) else 1 for one in items) >= 22
+    assert sum(refusal.count for refusal in tally.refusals()) >= 1
+
+
 @settings(max_examples=100, deadline=None)
 @given(position=st.integers(EXPORT.index(b"<Record"), len(EXPORT) - 20), value=st.integers(0, 255))
+@example(position=EXPORT.index(b"<Record") + 1, value=ord("?"))
 def test_one_flipped_byte_costs_one_item_of_23_at_most(position: int, value: int) -> None:
     content = bytearray(EXPORT)
     content[position] = value

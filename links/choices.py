@@ -1,0 +1,91 @@
+"""What a person may leave out before they go to a provider: its scopes, told as the resources they open."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from links.catalogue import Provider, ResourceWords, resource_words
+
+
+@dataclass(frozen=True, slots=True)
+class SharedResource:
+    """A resource as the consent page tells it. `reach_back_days` 0: no past data."""
+
+    words: ResourceWords
+    granularity: str
+    reach_back_days: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Resources that go together, because the provider gives them under the same scopes.
+
+    `fixed`: part of every login there, so that leaving it out would leave nothing.
+    """
+
+    name: str
+    resources: tuple[SharedResource, ...]
+    scopes: tuple[str, ...]
+    fixed: bool = False
+    #: Scopes that only add to resources of other choices.
+    adds_detail: bool = False
+
+
+def shared_resources(provider: Provider) -> tuple[SharedResource, ...]:
+    """Everything the provider would share, in the pages' order."""
+    return tuple(_shared(provider, name) for name in provider.resources)
+
+
+def choices_of(provider: Provider) -> tuple[Choice, ...]:
+    """What the person can leave out, in the pages' order; nothing where it is all or nothing."""
+    base = frozenset(provider.oauth.base_scopes if provider.oauth else ())
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name, offer in provider.resources.items():
+        groups.setdefault(tuple(sorted(set(offer.required) - base)), []).append(name)
+    found = [
+        Choice(names[0], tuple(_shared(provider, name) for name in names), scopes, fixed=not scopes)
+        for scopes, names in groups.items()
+    ]
+    required = {scope for scopes in groups for scope in scopes} | base
+    found += _details(provider, required)
+    return tuple(found) if sum(not choice.fixed for choice in found) > 1 else ()
+
+
+def scopes_left_out(choices: Collection[Choice], kept: Collection[str]) -> list[str]:
+    """The scopes that nothing kept needs. `kept`: names of choices."""
+    wanted = {scope for choice in choices if choice.fixed or choice.name in kept for scope in choice.scopes}
+    offered = dict.fromkeys(scope for choice in choices for scope in choice.scopes)
+    return [scope for scope in offered if scope not in wanted]
+
+
+def is_something(choices: Collection[Choice], kept: Collection[str]) -> bool:
+    """Whether at least one resource is left to share."""
+    return any(choice.name in kept for choice in choices if not choice.fixed and not choice.adds_detail)
+
+
+def _details(provider: Provider, required: Collection[str]) -> list[Choice]:
+    """One choice for each scope that is optional wherever it is named."""
+    helped: dict[str, list[str]] = {}
+    for name, offer in provider.resources.items():
+        for scope in offer.optional:
+            if scope not in required:
+                helped.setdefault(scope, []).append(name)
+    return [
+        Choice(f"more_{number}", tuple(_shared(provider, name) for name in names), (scope,), adds_detail=True)
+        for number, (scope, names) in enumerate(helped.items(), start=1)
+    ]
+
+
+def _shared(provider: Provider, name: str) -> SharedResource:
+    offer = provider.resources[name]
+    limit = offer.reach_back_days
+    days = provider.backfill_days if limit is None else min(provider.backfill_days, limit)
+    words = resource_words()[name]
+    return SharedResource(words, _how_fine(offer.granularity, words.words), days)
+
+
+def _how_fine(granularity: str, words: str) -> str:
+    """`5 minutes` is told as `every 5 minutes`; what comes once, and what the words say already, is not told."""
+    if granularity[:1].isdigit():
+        return f"every {granularity.removeprefix('1 ')}"
+    told = granularity == "one" or granularity.rpartition(" ")[2] in words.lower()
+    return "" if told else granularity

@@ -1,0 +1,1 @@
+"""Dexcom, read from its API v3."""

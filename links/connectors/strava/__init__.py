@@ -1,0 +1,1 @@
+"""Strava, read from its API v3."""

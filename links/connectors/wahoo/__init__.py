@@ -1,0 +1,1 @@
+"""Wahoo, read from its cloud API and the FIT files it names."""

@@ -1,0 +1,1 @@
+"""WHOOP, read from its developer API v2."""

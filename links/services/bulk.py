@@ -1,0 +1,253 @@
+"""Bulk operations: many users' connections imported from tokens, or pulled from the beginning again.
+
+An operation is a row with an item for each user; a worker takes it under a lease and goes through the items one
+transaction at a time, so that whoever takes over goes on where the last one stopped.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+import structlog
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from healthsvc.kernel import clock
+from healthsvc.kernel.errors import ServiceError, is_outage
+from healthsvc.kernel.jobs import enqueue
+from healthsvc.kernel.principal import TeamContext
+from healthsvc.kernel.rows import team_values
+from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
+from links.applications import application_find
+from links.catalogue import Provider, provider_find
+from links.connectors.oauth import Tokens
+from links.constants import BULK_ITEMS_AT_ONCE, BULK_LEASE_SECONDS, BulkOpType, PullKind
+from links.models import BulkOp, BulkOpItem, Connection
+from links.services.connections import Grant, connection_store, connections_pause
+from links.services.pull_rows import pulls_schedule
+from links.services.refusals import LinkRefused
+from links.services.walk import walk
+from links.states import (
+    BULK_ITEM_TRANSITIONS,
+    BULK_OP_TRANSITIONS,
+    BulkItemCommand,
+    BulkItemStatus,
+    BulkOpCommand,
+    BulkOpStatus,
+    ConnectionStatus,
+)
+from users import selectors as user_selectors
+
+log = structlog.get_logger(__name__)
+
+#: How often an operation is looked at while a caller waits.
+_LOOK_SECONDS: Final = 0.2
+_OPS_A_SWEEP: Final = 100
+#: Users whose rows one transaction of a pause holds.
+_PAUSED_AT_ONCE: Final = 100
+#: Tokens are not kept in an item whose user is done.
+_NO_TOKENS: Final[dict[str, None]] = {"access_token": None, "refresh_token": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A connection as another system had it. `scopes` None: everything that would be asked for."""
+
+    user_id: UUID
+    access_token: str
+    refresh_token: str
+    external_user_id: str
+    access_expires_at: datetime
+    scopes: tuple[str, ...] | None
+
+
+class _ItemRefused(Exception):  # noqa: N818 - reads as what happened
+    """One user of an operation can't be done; the operation goes on."""
+
+    def __init__(self, error_code: str) -> None:
+        super().__init__(error_code)
+        self.error_code = error_code
+
+
+def bulk_import_begin(*, team: TeamContext, provider: Provider, recipes: Sequence[Recipe]) -> BulkOp:
+    """Owe the import of these connections; one user once."""
+    asked = provider.scopes
+    items = [
+        BulkOpItem(
+            **team_values(team),
+            user_id=one.user_id,
+            access_token=one.access_token,
+            refresh_token=one.refresh_token,
+            external_user_id=one.external_user_id,
+            access_expires_at=one.access_expires_at,
+            scopes=list(asked if one.scopes is None else one.scopes),
+        )
+        for one in recipes
+    ]
+    return _begin(team, BulkOpType.IMPORT, provider, items)
+
+
+def bulk_trigger_begin(*, team: TeamContext, provider: Provider, user_ids: Sequence[UUID]) -> BulkOp:
+    """Owe a backfill of each of these users' connections with a provider."""
+    items = [BulkOpItem(**team_values(team), user_id=user_id) for user_id in dict.fromkeys(user_ids)]
+    return _begin(team, BulkOpType.HISTORICAL_TRIGGER, provider, items)
+
+
+def bulk_pause(*, team: TeamContext, provider: Provider, user_ids: Sequence[UUID]) -> int:
+    """Let these users' connections rest, a portion at a time; how many that were."""
+    portions = [user_ids[start : start + _PAUSED_AT_ONCE] for start in range(0, len(user_ids), _PAUSED_AT_ONCE)]
+    return sum(connections_pause(team=team, user_ids=one, provider=provider.slug) for one in portions)
+
+
+def bulk_op_wait(op: BulkOp, *, seconds: float) -> BulkOp:
+    """The operation once it has ended or the time is over."""
+    deadline = time.monotonic() + seconds
+    while op.status == BulkOpStatus.IN_PROGRESS and time.monotonic() < deadline:
+        time.sleep(_LOOK_SECONDS)
+        op.refresh_from_db()
+    return op
+
+
+def bulk_op_run(*, op_id: UUID) -> None:
+    """Work an operation to its end. Safe to call at any time, by anyone."""
+    op = _claim(op_id)
+    if op is None:
+        return
+    with team_scope(op.context):
+        while True:
+            pending = op.items.filter(status=BulkItemStatus.PENDING).order_by("id")
+            items = list(pending[:BULK_ITEMS_AT_ONCE])
+            if not items:
+                _end(op)
+                return
+            for item in items:
+                _work(op, item)
+            if not _held(op).update(lease_until=_lease_end()):
+                log.info("bulk_op_lease_lost", op_id=str(op.pk))
+                return
+
+
+def bulk_ops_wake() -> int:
+    """Send every operation that nobody works on to a worker; how many that were."""
+    with system_scope(SystemScope.DELIVERY):
+        left = BulkOp.objects.filter(_free(), status=BulkOpStatus.IN_PROGRESS).order_by("id")
+        found = list(left.values_list("pk", flat=True)[:_OPS_A_SWEEP])
+    for op_id in found:
+        enqueue("links.bulk_op_run", op_id=op_id)
+    return len(found)
+
+
+def _begin(team: TeamContext, op_type: BulkOpType, provider: Provider, items: Sequence[BulkOpItem]) -> BulkOp:
+    with transaction.atomic():
+        op = BulkOp.objects.create(
+            **team_values(team), type=op_type, provider=provider.slug, total=len(items), started_at=clock.now()
+        )
+        for item in items:
+            item.op = op
+        BulkOpItem.objects.bulk_create(items, batch_size=200)
+        enqueue("links.bulk_op_run", op_id=op.pk)
+    return op
+
+
+def _claim(op_id: UUID) -> BulkOp | None:
+    with system_scope(SystemScope.DELIVERY), transaction.atomic():
+        rows = BulkOp.objects.filter(_free(), pk=op_id, status=BulkOpStatus.IN_PROGRESS)
+        if not rows.update(lease_until=_lease_end(), claim=F("claim") + 1):
+            return None
+        return BulkOp.objects.get(pk=op_id)
+
+
+def _free() -> Q:
+    return Q(lease_until=None) | Q(lease_until__lt=clock.now())
+
+
+def _lease_end() -> datetime:
+    return clock.now() + timedelta(seconds=BULK_LEASE_SECONDS)
+
+
+def _held(op: BulkOp) -> QuerySet[BulkOp]:
+    return BulkOp.objects.for_team(op.context).filter(pk=op.pk, claim=op.claim, status=BulkOpStatus.IN_PROGRESS)
+
+
+def _work(op: BulkOp, item: BulkOpItem) -> None:
+    """One user: done and counted in one transaction, or refused and counted in another."""
+    try:
+        with transaction.atomic():
+            _counted(op, item, BulkItemCommand.PROCESS, "")
+            _ACTIONS[BulkOpType(op.type)](op, item)
+    except _ItemRefused as refused:
+        error_code = refused.error_code
+    except Exception as error:
+        if is_outage(error):
+            raise
+        # One user that fails for a reason nobody foresaw must not hold up the others.
+        log.exception("bulk_item_failed", op_id=str(op.pk), user_id=str(item.user_id))
+        error_code = "unexpected_error"
+    else:
+        return
+    with transaction.atomic():
+        _counted(op, item, BulkItemCommand.FAIL, error_code)
+
+
+def _counted(op: BulkOp, item: BulkOpItem, command: BulkItemCommand, error_code: str) -> None:
+    rows = BulkOpItem.objects.for_team(op.context).filter(pk=item.pk)
+    if walk(rows, BULK_ITEM_TRANSITIONS, command, error_code=error_code, **_NO_TOKENS):
+        failed = command is BulkItemCommand.FAIL
+        BulkOp.objects.for_team(op.context).filter(pk=op.pk).update(
+            processed=F("processed") + 1, failed=F("failed") + int(failed)
+        )
+
+
+def _end(op: BulkOp) -> None:
+    """A success where anybody came through; a failure where nobody did."""
+    now = clock.now()
+    nobody = _held(op).filter(failed=F("total"))
+    if not walk(nobody, BULK_OP_TRANSITIONS, BulkOpCommand.FAIL, ended_at=now, lease_until=None):
+        walk(_held(op), BULK_OP_TRANSITIONS, BulkOpCommand.COMPLETE, ended_at=now, lease_until=None)
+
+
+def _import(op: BulkOp, item: BulkOpItem) -> None:
+    provider = provider_find(op.provider)
+    application = application_find(op.context, provider)
+    if application is None:
+        raise _ItemRefused("provider_not_set_up")
+    asked = provider.scopes
+    tokens = Tokens(
+        access_token=item.access_token or "",
+        refresh_token=item.refresh_token or "",
+        expires_at=item.access_expires_at or clock.now(),
+        scopes=tuple(item.scopes),
+        external_user_id=item.external_user_id,
+    )
+    grant = Grant(
+        provider=op.provider,
+        tokens=tokens,
+        scopes_granted=tuple(item.scopes),
+        scopes_denied=tuple(scope for scope in asked if scope not in item.scopes),
+        external_user_id=item.external_user_id,
+        application_id=application.application_id,
+    )
+    try:
+        connection_store(team=op.context, user_id=item.user_id, grant=grant)
+    except LinkRefused as refused:
+        raise _ItemRefused(str(refused.error_type)) from None
+    except ServiceError as error:
+        raise _ItemRefused(error.code.code) from None
+
+
+def _trigger(op: BulkOp, item: BulkOpItem) -> None:
+    try:
+        user = user_selectors.user_get(op.context, item.user_id, lock=True)
+    except ServiceError:
+        raise _ItemRefused("user_not_found") from None
+    living = Connection.objects.for_team(op.context).filter(user_id=user.pk, provider=op.provider, disconnected_at=None)
+    connection = living.filter(status=ConnectionStatus.CONNECTED).first()
+    if connection is None:
+        raise _ItemRefused("not_connected")
+    pulls_schedule(connections=[connection], kind=PullKind.BACKFILL, user=user)
+
+
+_ACTIONS: Final = {BulkOpType.IMPORT: _import, BulkOpType.HISTORICAL_TRIGGER: _trigger}

@@ -1,0 +1,111 @@
+"""Staff views of a team's switches and of what it shows of itself on the hosted link pages."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.postgres.forms import SimpleArrayField
+from django.core.exceptions import ValidationError
+from django.core.files.uploadedfile import UploadedFile
+from django.db.models import QuerySet
+from django.forms import ModelForm
+from django.http import HttpRequest
+
+from healthsvc.kernel.principal import Environment, TeamContext
+from management import services
+from management.branding import color_problem, logo_problem, origin_problem
+from management.constants import LOGO_MAXIMUM_BYTES
+from management.models import TeamLogo, TeamSettings
+from management.registry import provider_slugs_known
+from management.staff_admin import KeepingAdmin
+
+#: More origins than this make the policy's header too long for some proxies.
+_ORIGINS_MAXIMUM = 20
+
+
+class TeamSettingsForm(ModelForm[TeamSettings]):
+    """Holds the fields that end up on pages and in headers to their rules."""
+
+    redirect_url_prefixes = SimpleArrayField(
+        forms.URLField(max_length=500, assume_scheme="https"),
+        required=False,
+        help_text="Separated by commas. Empty: any https address.",
+    )
+
+    def clean_brand_color(self) -> str:
+        """Empty, or a colour."""
+        color: str = self.cleaned_data["brand_color"].strip().lower()
+        problem = color_problem(color) if color else None
+        if problem:
+            raise ValidationError(problem)
+        return color
+
+    def clean_link_providers(self) -> list[str]:
+        """Slugs of the catalogue, each once."""
+        slugs: list[str] = self.cleaned_data["link_providers"] or []
+        unknown = [slug for slug in slugs if slug not in provider_slugs_known()]
+        if unknown:
+            raise ValidationError(f"Not a provider: {', '.join(unknown)}.")
+        return list(dict.fromkeys(slugs))
+
+    def clean_link_frame_origins(self) -> list[str]:
+        """Origins as a browser compares them."""
+        origins: list[str] = self.cleaned_data["link_frame_origins"] or []
+        if len(origins) > _ORIGINS_MAXIMUM:
+            raise ValidationError(f"At most {_ORIGINS_MAXIMUM} origins.")
+        for origin in origins:
+            problem = origin_problem(origin)
+            if problem:
+                raise ValidationError(f"{origin}: {problem}")
+        return list(dict.fromkeys(origins))
+
+
+class TeamSettingsAdmin(KeepingAdmin):
+    """Switches of a team in one environment."""
+
+    list_display = ["team", "environment", "aggregation_enabled", "company_name"]
+    list_select_related = ["team"]
+    autocomplete_fields = ["team"]
+    form = TeamSettingsForm
+
+
+class TeamLogoForm(ModelForm[TeamLogo]):
+    """A picture to upload, checked before it is stored."""
+
+    picture = forms.FileField(help_text="PNG, JPEG or WebP, at most 200 kB. Shown at most 48 pixels high.")
+
+    def clean_picture(self) -> bytes:
+        """The file's bytes, where they are a logo."""
+        uploaded: UploadedFile[bytes] = self.cleaned_data["picture"]
+        content = bytes(uploaded.read(LOGO_MAXIMUM_BYTES + 1))
+        problem = logo_problem(content)
+        if problem:
+            raise ValidationError(problem)
+        return content
+
+
+class TeamLogoAdmin(admin.ModelAdmin[TeamLogo]):
+    """The teams' pictures, one each."""
+
+    list_display = ["team", "environment", "media_type", "created_at"]
+    list_select_related = ["team"]
+    autocomplete_fields = ["team"]
+    form = TeamLogoForm
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[TeamLogo]:
+        """Without the pictures themselves."""
+        return super().get_queryset(request).defer("content")
+
+    def get_fields(self, request: HttpRequest, obj: TeamLogo | None = None) -> list[Any]:
+        """What is told of a stored one, and what a new one needs."""
+        return ["team", "environment", *(["media_type", "created_at"] if obj else ["picture"])]
+
+    def has_change_permission(self, request: HttpRequest, obj: TeamLogo | None = None) -> bool:
+        """A picture is replaced by removing it and adding another."""
+        return False
+
+    def save_model(self, request: HttpRequest, obj: TeamLogo, form: ModelForm[Any], change: bool) -> None:
+        """Through the service."""
+        team = TeamContext(obj.team_id, Environment(obj.environment))
+        made = services.team_logo_set(team=team, content=form.cleaned_data["picture"])
+        obj.pk, obj.media_type, obj.created_at = made.pk, made.media_type, made.created_at
