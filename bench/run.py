@@ -1,12 +1,12 @@
 """`make bench`: every measurement on one filled store, each printed as ratios; parts can be named."""
 
-from bench import clients, ingest, output, queries, sizes, users
+from bench import clients, ingest, output, queries, sizes, syncs, users
 from bench.filled import filled
 from bench.options import options_read
 from bench.stage import load_note
 from bench.targets import Targets
 
-PARTS = ("users", "sizes", "queries", "output", "ingest", "clients")
+PARTS = ("users", "sizes", "queries", "output", "ingest", "clients", "syncs")
 
 
 def main() -> None:
@@ -27,6 +27,8 @@ def main() -> None:
             clients.measure(store)
         if options.runs("users"):
             users.measure(store.tenant)
+        if options.runs("syncs"):
+            syncs.measure(store.tenant)
     targets.told()
     print(f"After: {load_note()}. Programs that share the cores stretch the times, and less the ratios.")
 

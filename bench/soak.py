@@ -1,4 +1,8 @@
-"""`make soak`: what takes minutes. A large import under a bound of memory, then the kill journey several times over."""
+"""`make soak`: what takes minutes.
+
+A large import under a bound of memory, the kill journey several times over, and hundreds of connections that sync while
+their providers misbehave.
+"""
 
 import resource
 import subprocess
@@ -72,7 +76,13 @@ def kills() -> None:
         subprocess.run([sys.executable, "-m", "pytest", "-q", "tests/journeys/test_kills.py"], check=True)
 
 
+def syncs() -> None:
+    """300 connections, in a process of their own, whose memory is not the import's."""
+    subprocess.run([sys.executable, "-m", "bench.soak_syncs"], check=True)
+
+
 if __name__ == "__main__":
     with stage() as team:
         large_import(team)
     kills()
+    syncs()

@@ -52,7 +52,8 @@ def broken_problems(tenant: Tenant, connection: Connection) -> Iterator[str]:
     label = f"{connection.provider} of {connection.user_id}"
     found = (connection.status, connection.error_type)
     if found != (ConnectionStatus.ERROR, ConnectionErrorType.TOKEN_REFRESH_FAILED):
-        yield f"{label}: is {found}, and its tokens are dead"
+        pulls = Pull.objects.filter(connection=connection).values_list("kind", "status", "error_code")
+        yield f"{label}: is {found}, and its tokens are dead: {sorted(set(pulls))}"
     if Pull.objects.filter(connection=connection, status__in=PULL_OPEN).exists():
         yield f"{label}: has open pulls"
     yield from (f"{label}: {problem}" for problem in _event_problems(tenant, connection, errors=1))

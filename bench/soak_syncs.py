@@ -2,11 +2,12 @@
 
 Part of `make soak`; `--small` is a version for the tests. Workers and beat are real processes. At the end what is
 stored and told of each connection is compared with what its connector reads in one go, and the workers' memory with
-what it was before. Limits of requests hold in the sandbox as anywhere, for all teams together: so there are few
-connections of the providers that have narrow ones, with few resources each.
+what it was before. The simulator limits Strava's requests as the vendor does, 200 in a quarter of an hour: so
+there are three of its connections.
 """
 
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -42,11 +43,13 @@ from healthsvc.kernel import clock
 from healthsvc.kernel.jobs import enqueue
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from links.catalogue import provider_get
+from links.connectors.generic.client import GenericConnector
+from links.connectors.registry import connector_of
 from links.constants import SIMULATOR_CLIENT_ID, SIMULATOR_CLIENT_SECRET
-from links.models import BulkOp, Connection, Pull
+from links.models import BulkOp, BulkOpItem, Connection, Pull
 from links.services.bulk import Recipe, bulk_import_begin
 from links.services.schedule import pulls_owe
-from links.states import PULL_OPEN, BulkOpStatus, ConnectionStatus, PullStatus
+from links.states import PULL_OPEN, BulkItemStatus, BulkOpStatus, ConnectionStatus, PullStatus
 from tests.factories import Tenant, user_make
 from tests.links.simulators import Simulator, call
 
@@ -63,41 +66,44 @@ class Cast:
 
 
 CAST: Final = (
-    Cast("oura", ("personal", "daily", "workout", "ring_configuration"), 100, 3),
-    Cast("fitbit", ("activity", "weight"), 137, 2),
-    Cast("garmin", None, 24, 1),
+    Cast("oura", ("personal", "daily", "workout", "ring_configuration"), 40, 2),
+    Cast("oura", ("personal", "ring_configuration"), 60, 1),
+    Cast("fitbit", ("activity", "weight"), 50, 1),
+    Cast("fitbit", ("weight",), 104, 2),
+    Cast("google_fit", None, 12, 1),
     # 120 requests a minute.
     Cast("withings", ("user.metrics", "user.info"), 8, 1),
     # 100 requests a minute.
     Cast("whoop_v2", ("read:body_measurement", "read:workout"), 20, 1),
     # 200 requests a quarter of an hour: activities cost two each.
-    Cast("strava", ("read", "activity:read"), 1, 1),
-    Cast("strava", ("read",), 7, 1),
-    Cast("polar", ("accesslink.read_all",), 3, 2, is_doomed=True),
+    Cast("strava", ("read", "activity:read"), 3, 1),
+    Cast("ihealth", None, 3, 2, is_doomed=True),
 )
+_DOOMED: Final = [one.slug for one in CAST if one.is_doomed]
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
     """How much, and how long.
 
-    turns, turn_seconds: rounds of syncs that are disturbed, and how long each is before the next begins.
-    fault_seconds, kill_seconds: between two faults and two kills. ages_leases: what a killed worker held is let go at
-    once, as if the two minutes of its lease were over; otherwise they are waited for. limit_seconds: of one phase.
+    backfill_seconds: how long the backfill is disturbed. turns, turn_seconds: how many rounds of syncs are disturbed,
+    and how long before the next begins. fault_seconds, kill_seconds: between two faults and two kills. ages: leases
+    and waits are over at once, as if minutes had passed; otherwise they are waited for. limit_seconds: of one phase.
     """
 
     is_small: bool
     workers: int
+    backfill_seconds: float
     turns: int
     turn_seconds: float
     fault_seconds: float
     kill_seconds: float
-    ages_leases: bool
+    ages: bool
     limit_seconds: float
 
 
-WHOLE: Final = Size(False, 2, 2, 40, 0.7, 25, ages_leases=False, limit_seconds=600)
-SMALL: Final = Size(True, 2, 2, 6, 0.3, 5, ages_leases=True, limit_seconds=100)
+WHOLE: Final = Size(False, 2, 120, 2, 40, 0.7, 25, ages=False, limit_seconds=600)
+SMALL: Final = Size(True, 2, 10, 2, 6, 0.4, 4, ages=True, limit_seconds=100)
 
 #: The simulator's clock stands still within a phase, so that what was read can be compared, and ends in the present.
 _STEP: Final = timedelta(hours=9)
@@ -105,6 +111,7 @@ _STEP: Final = timedelta(hours=9)
 _FOLLOWED: Final = timedelta(days=6)
 _LOOK_SECONDS: Final = 0.25
 _RESTART_SECONDS: Final = 3.0
+_AGE_SECONDS: Final = 3.0
 #: Faults while a backfill runs.
 _KINDS: Final = ("http_429", "http_500", "slow", "truncated_json", "token_expired", "rate_limited")
 #: A backfill reads nothing twice, so halves of buckets come with the syncs, the last of which is undisturbed.
@@ -118,6 +125,7 @@ _DATA_PATHS: Final = {
     "strava": "/api/v3/ath",
     "whoop_v2": "/developer",
 }
+_GENERIC_PATH: Final = "/data"
 _TOKEN_DEAD_AFTER_CALLS: Final = 4
 _EVER: Final = 1_000_000
 _SEED: Final = 4
@@ -142,6 +150,7 @@ class Soak:
     fault_at: float = 0.0
     kill_at: float = 0.0
     restart_at: float = float("inf")
+    age_at: float = 0.0
 
     @property
     def control(self) -> Simulator:
@@ -156,6 +165,13 @@ class Soak:
         self.restart_at = now + _RESTART_SECONDS if kinds else float("inf")
         if not kinds:
             self.control.reset_faults()
+            self.doom()
+
+    def doom(self) -> None:
+        """From now on every token that the doomed show dies of it, the first calls aside."""
+        for slug in _DOOMED:
+            skip = 0 if self.kills else _TOKEN_DEAD_AFTER_CALLS
+            self.control.fault(slug, "token_dead", skip=skip, times=_EVER)
 
     def run(self, is_over: Callable[[], bool], *, seconds: float) -> bool:
         """Go on until it is over or the time is; whether it was over."""
@@ -171,6 +187,9 @@ class Soak:
         now = time.monotonic()
         for worker in self.workers:
             worker.sample()
+        if now >= self.age_at:
+            self.age_at = now + _AGE_SECONDS
+            self._age()
         if self.broker.llen("celery") == 0:
             # Beat does the same twice a minute; nothing is learned from waiting for it.
             enqueue("links.pulls_sweep")
@@ -194,7 +213,7 @@ class Soak:
         if (slug, kind) == ("withings", "rate_limited") and (self.size.is_small or self.faults[f"{slug} {kind}"]):
             # Withings names no wait, so that a minute passes: once is enough.
             return
-        path = _DATA_PATHS.get(slug, "/data")
+        path = _DATA_PATHS.get(slug, _GENERIC_PATH)
         self.control.fault(
             slug,
             kind,
@@ -213,18 +232,26 @@ class Soak:
             worker.child.kill()
             worker.child.start()
         self.kills += 1
-        if self.size.ages_leases:
+        if self.size.ages:
+            # As if the minutes of every lease had passed: who lives and holds one is as one that was asleep.
             past = clock.now() - timedelta(seconds=1)
             with team_scope(self.tenant.context):
                 Pull.objects.filter(status=PullStatus.IN_PROGRESS).update(lease_until=past)
                 BulkOp.objects.filter(status=BulkOpStatus.IN_PROGRESS).update(lease_until=past)
 
+    def _age(self) -> None:
+        """End the pauses between refusals of dead tokens, which are ten minutes; and in the small version all waits."""
+        now = clock.now()
+        with team_scope(self.tenant.context):
+            Connection.objects.filter(provider__in=_DOOMED, token_refusals__gt=0).update(token_lease_until=now)
+            if self.size.ages:
+                Pull.objects.filter(status=PullStatus.RETRYING, not_before__gt=now).update(not_before=now)
+
 
 def _renewing() -> bool:
     """Whether somebody trades a refresh token at this moment: who dies between the answer and the write loses it."""
-    doomed = [one.slug for one in CAST if one.is_doomed]
     with system_scope(SystemScope.DELIVERY):
-        return Connection.objects.filter(token_lease_until__gt=clock.now()).exclude(provider__in=doomed).exists()
+        return Connection.objects.filter(token_lease_until__gt=clock.now()).exclude(provider__in=_DOOMED).exists()
 
 
 def soak(size: Size) -> list[str]:
@@ -276,15 +303,17 @@ def _running(tenant: Tenant, size: Size) -> Iterator[Soak]:
 def _connect(running: Soak) -> None:
     """A person for each connection, with tokens that another system had, imported in bulk."""
     _clock_set(running, 0)
+    running.doom()
     for one in CAST:
         provider = provider_get(one.slug)
+        connector = connector_of(one.slug, running.tenant.context.environment)
+        if one.slug not in _DATA_PATHS and not isinstance(connector, GenericConnector):
+            raise SystemExit(f"{one.slug} is not played in the generic shape: say where its data are.")
         scopes = provider.scopes if one.scopes is None else one.scopes
         count = one.small if running.size.is_small else one.whole
         recipes = [_recipe(running, one, scopes, number) for number in range(count)]
         with team_scope(running.tenant.context):
             bulk_import_begin(team=running.tenant.context, provider=provider, recipes=recipes)
-        if one.is_doomed:
-            running.control.fault(one.slug, "token_dead", "/data", skip=_TOKEN_DEAD_AFTER_CALLS, times=_EVER)
 
 
 def _recipe(running: Soak, cast: Cast, scopes: Sequence[str], number: int) -> Recipe:
@@ -317,6 +346,8 @@ def _backfill(running: Soak) -> list[str]:
         with team_scope(running.tenant.context):
             return Connection.objects.count() == wanted and _is_idle()
 
+    running.run(is_over, seconds=running.size.backfill_seconds)
+    running.disturb(())
     over = running.run(is_over, seconds=running.size.limit_seconds)
     return [] if over else [f"the backfills had not ended after {running.size.limit_seconds:.0f} s: {_open(running)}"]
 
@@ -351,6 +382,9 @@ def _is_idle() -> bool:
 
 def _open(running: Soak) -> list[tuple[object, ...]]:
     with team_scope(running.tenant.context):
+        refused = BulkOpItem.objects.filter(status=BulkItemStatus.FAILED)
+        if refused.exists():
+            return list(refused.values_list("op__provider", "scopes", "error_code")[:20])
         rows = Pull.objects.filter(status__in=PULL_OPEN)
         found = rows.values_list("connection__provider", "kind", "resource", "status", "error_code", "attempts")
         return list(found[:20])
@@ -381,11 +415,10 @@ def _followed(running: Soak) -> dict[UUID, dict[Name, int]]:
 def _compared(running: Soak, before: dict[UUID, dict[Name, int]]) -> list[str]:
     limits = orjson.dumps({"quarter_hour": _EVER, "day": _EVER}).decode()
     call("POST", f"{running.simulator.url}/_control/strava/limits", limits, {"Content-Type": "application/json"})
-    doomed = {one.slug for one in CAST if one.is_doomed}
     problems: list[str] = []
     with team_scope(running.tenant.context):
         for connection in Connection.objects.order_by("pk"):
-            if connection.provider in doomed:
+            if connection.provider in _DOOMED:
                 problems += broken_problems(running.tenant, connection)
             else:
                 things = before[connection.user_id]
@@ -423,6 +456,8 @@ def _say(started: float, what: str, problems: Sequence[str]) -> None:
 def main() -> None:
     """Exit with an error where anything is wrong."""
     is_small = "--small" in sys.argv[1:]
+    # Told to end, it ends its programs first.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     print(f"Soak of syncs. {load_note()}", flush=True)
     problems = soak(SMALL if is_small else WHOLE)
     connections.close_all()

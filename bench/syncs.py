@@ -36,10 +36,10 @@ from links.states import PullStatus
 from tests.factories import Tenant, user_make
 from tests.links.simulators import simulator_running
 
-#: Connections that are synced, half of each provider: one in a vendor's shape, one in the generic one.
-CONNECTIONS = 10
-#: Limits of requests hold in the sandbox too, so both are providers whose limits a run doesn't reach.
-PROVIDERS = ("oura", "garmin")
+#: Connections that are synced, a part of each provider: three in their vendors' shapes, one in the generic one. Strava
+#: is left out: the simulator limits its requests as the vendor does.
+CONNECTIONS = 12
+PROVIDERS = ("oura", "withings", "whoop_v2", "fitbit")
 
 P = ParamSpec("P")
 R = TypeVar("R")

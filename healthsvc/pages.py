@@ -36,7 +36,9 @@ def _answer(request: HttpRequest, code: ErrorCode) -> HttpResponse:
     """The error body for API paths, a page for people's paths."""
     request_id: str = getattr(request, "request_id", "")
     if request.path.startswith(PAGE_PREFIXES) and not request.path.startswith("/static/"):
-        context = {"meaning": code.meaning, "request_id": request_id}
+        # People have no key that a meaning could speak of.
+        meaning = "" if code is ErrorCode.NOT_ALLOWED else code.meaning
+        context = {"meaning": meaning, "request_id": request_id}
         return render(request, "error.html", context, status=code.status)
     body = json_encode(error_body(code, code.meaning, request_id))
     return HttpResponse(body, status=code.status, content_type="application/json")

@@ -77,6 +77,12 @@ simulator_token_path = "/oauth/token"    # the token endpoint's path at the simu
 [resources]                              # of links/catalogue/resources.toml, what the connector can pull
 sleep = { required = ["sleep"], granularity = "each sleep" }
 steps = { required = ["activity"], optional = ["location"], granularity = "1 minute", reach_back_days = 90 }
+
+[words]                                  # what the person reads, where it is not what resources.toml says of a resource
+steps = "Steps, and the places where you took them if you share those"
+
+[scope_words]                            # of each optional scope that nothing requires: the person ticks it by itself
+location = { title = "Places", words = "Where you walked" }
 ```
 
 A password or e-mail login has `password_adapter = "acme_health.band:BandLogin"`, a class with `login`, `mfa_complete`

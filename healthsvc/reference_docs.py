@@ -62,6 +62,8 @@ SETTING_MEANINGS: Mapping[str, str] = {
     "SIMULATOR_URL": "Where the provider simulator answers, for sandbox keys.",
     "TEAM_KEY_HEADERS": "Header names a team key is taken from.",
     "TRUSTED_PROXY_COUNT": "How many proxies in front are believed about the caller's address.",
+    "WEB_THREADS": "Requests a web process serves at once, as its server is told; half of them may wait for somebody else.",
+    "WORKER_CONCURRENCY": "Processes of the worker. One is kept free of any single provider's pulls, if there are two.",
 }
 
 
@@ -76,10 +78,15 @@ RUN_SETTINGS: Mapping[str, tuple[str, str]] = {
     "PORT": ("8000", "Port of the team API, link pages, admin and documentation."),
     "PROVIDER_<SLUG>_CLIENT_ID": ("", "The operator's OAuth application at a provider, for production keys."),
     "PROVIDER_<SLUG>_CLIENT_SECRET": ("", "Its secret, or `…_FILE`."),
+    "SIMULATOR_CALLBACK_ORIGINS": (
+        "",
+        "Origins that the simulator sends notices to, comma separated; left out: `BASE_URL`.",
+    ),
+    "SIMULATOR_CONTROLS": ("false", "Whether the simulator has its `/_control`; `make run` switches it on."),
+    "SIMULATOR_CONTROL_SECRET": ("", "What a request to `/_control` must show; `make run` makes one at each start."),
     "SIMULATOR_DATABASE": ("", "File in which the simulator keeps its tokens; `make run` sets it."),
     "SIMULATOR_PORT": ("8002", "Port of the provider simulator."),
     "WEBHOOK_RECEIVER_PORT": ("8003", "Port of the webhook receiver."),
-    "WORKER_CONCURRENCY": ("2", "Processes of the worker."),
 }
 
 

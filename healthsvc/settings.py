@@ -172,6 +172,10 @@ USE_I18N = False
 _https = BASE_URL.startswith("https://")
 SESSION_COOKIE_SECURE = _https
 CSRF_COOKIE_SECURE = _https
+# Forms hold their token themselves, no script reads the cookie; link pages have one of their own, at their own path.
+CSRF_COOKIE_HTTPONLY = True
+CSRF_COOKIE_PATH = "/admin/"
+CSRF_COOKIE_AGE = None
 SESSION_COOKIE_HTTPONLY = True
 #: Staff are logged off after 15 idle minutes.
 SESSION_COOKIE_AGE = 15 * 60
@@ -239,6 +243,12 @@ SPECTACULAR_SETTINGS = {
     ],
     "SORT_OPERATION_PARAMETERS": False,
 }
+
+#: Processes of the worker, of which no one provider's pulls and no wave of first pulls may take the last.
+WORKER_CONCURRENCY = env_int("WORKER_CONCURRENCY", 2, minimum=1, maximum=64)
+
+#: Requests that a web process serves at once, of which half may wait for somebody else (`kernel.waiting`).
+WEB_THREADS = env_int("WEB_THREADS", 16, minimum=4, maximum=256)
 
 #: The largest Apple Health export that is taken, as it is on the wire.
 EXPORT_MAXIMUM_BYTES = env_int("EXPORT_MAXIMUM_BYTES", 4 * 1024**3, minimum=1)

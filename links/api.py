@@ -8,6 +8,7 @@ from rest_framework.response import Response
 
 from healthsvc.kernel.api import Access, ServiceViewSet
 from healthsvc.kernel.errors import ErrorCode, error_body
+from healthsvc.kernel.waiting import waiting_place
 from links import selectors
 from links.serializers import (
     ConnectionsAnswer,
@@ -27,6 +28,8 @@ class LinkTokenViewSet(ServiceViewSet):
     """Link tokens."""
 
     access = Access.TEAM
+    #: A token is kept as a digest; a kept reply would hold the token itself for a day.
+    keeps_replies = False
 
     @extend_schema(
         operation_id="generate_link_token",
@@ -64,6 +67,7 @@ class UserRefreshViewSet(ServiceViewSet):
 
     access = Access.TEAM
     calls_network = True
+    waits_itself = True
 
     @extend_schema(
         operation_id="refresh_user_id",
@@ -74,9 +78,13 @@ class UserRefreshViewSet(ServiceViewSet):
         tags=["Link"],
     )
     def create(self, request: Request, user_id: UUID) -> Response:
-        """Pull the last days of every connected provider; 202 where some are still at it when the time is over."""
+        """Pull the last days of every connected provider; 202 where some are still at it when the time is over.
+
+        While many requests wait already, the time is over at once.
+        """
         timeout_seconds = self.query(RefreshQuery)["timeout"]
-        found = user_refresh(team=self.team, user_id=user_id, timeout_seconds=timeout_seconds)
+        with waiting_place(self.team.team_id) as may_wait:
+            found = user_refresh(team=self.team, user_id=user_id, timeout_seconds=timeout_seconds if may_wait else 0)
         if found.nothing_connected:
             return self._nothing_connected(request, user_id, found.failed)
         body = {

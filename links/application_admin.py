@@ -4,7 +4,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
@@ -16,9 +15,19 @@ from links.services.registrations import application_register, application_retir
 from management.staff_admin import KeepingAdmin
 
 
+def _choices() -> list[tuple[str, str]]:
+    """The providers that anybody can be registered with."""
+    return [("", "---------"), *((slug, f"{one.name} ({slug})") for slug, one in catalogue().items() if one.oauth)]
+
+
 class ProviderApplicationForm(ModelForm[ProviderApplication]):
     """A registration as its vendor gave it to the customer."""
 
+    provider = forms.ChoiceField(
+        choices=_choices,
+        help_text="Those with an OAuth login.",
+        error_messages={"invalid_choice": "Not a provider with an OAuth login."},
+    )
     secret = forms.CharField(
         max_length=500,
         label="Client secret",
@@ -29,14 +38,6 @@ class ProviderApplicationForm(ModelForm[ProviderApplication]):
     class Meta:
         model = ProviderApplication
         fields = ("team", "provider", "client_id")
-
-    def clean_provider(self) -> str:
-        """A provider with OAuth."""
-        slug: str = self.cleaned_data["provider"].strip()
-        provider = catalogue().get(slug)
-        if provider is None or provider.oauth is None:
-            raise ValidationError("Not a provider with an OAuth login.")
-        return slug
 
     def clean_client_id(self) -> str:
         """Without the blanks that come with copying."""

@@ -7,6 +7,7 @@ from rest_framework.response import Response
 from healthsvc.kernel.api import Access, ServiceViewSet
 from healthsvc.kernel.clock import utc_text
 from healthsvc.kernel.typing import JSONObject
+from healthsvc.kernel.waiting import waiting_place
 from links.bulk_selectors import bulk_ops_page, bulk_users, connections_export
 from links.bulk_serializers import (
     BulkExportAnswer,
@@ -27,14 +28,15 @@ from links.services.bulk import bulk_import_begin, bulk_op_wait, bulk_pause, bul
 from links.states import BulkOpStatus
 
 #: An operation that goes on after its caller has gone: `GET /v2/link/bulk_op` shows how far it is.
-_QUEUED = OpenApiResponse(description="Queued, or still running when the wait was over. No body.")
+_QUEUED = OpenApiResponse(
+    description="Queued, or still running when the wait was over; at once where too many requests wait. No body."
+)
 
 
 class BulkViewSet(ServiceViewSet):
     """Bulk operations. Kept replies would hold tokens a day longer than needed, so idempotency keys are left aside."""
 
     access = Access.TEAM
-    calls_network = True
     keeps_replies = False
     body_limit_bytes = BULK_BODY_MAXIMUM_BYTES
 
@@ -108,10 +110,10 @@ class BulkViewSet(ServiceViewSet):
         page = bulk_ops_page(self.team, size=query["page_size"], next_cursor=query.get("next_cursor"))
         return Response({"data": [_op_json(op) for op in page.ops], "next_cursor": page.next_cursor})
 
-    @staticmethod
-    def _answered(op: BulkOp, wait: bool, done_name: str) -> Response:
+    def _answered(self, op: BulkOp, wait: bool, done_name: str) -> Response:
         if wait:
-            op = bulk_op_wait(op, seconds=BULK_WAIT_SECONDS)
+            with waiting_place(self.team.team_id) as may_wait:
+                op = bulk_op_wait(op, seconds=BULK_WAIT_SECONDS if may_wait else 0)
         if not wait or op.status == BulkOpStatus.IN_PROGRESS:
             return Response(status=202)
         done, failed = bulk_users(op)

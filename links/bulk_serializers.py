@@ -32,6 +32,32 @@ class OAuthProviderField(TextField):
         return slug
 
 
+class PrintedField(TextField):
+    """A text that goes into requests to a provider as it is, so without line breaks and control characters."""
+
+    default_error_messages = {"printable": "May hold printable characters only."}
+
+    def to_internal_value(self, data: Any) -> str:
+        """The text."""
+        text = super().to_internal_value(data)
+        if not text.isprintable():
+            self.fail("printable")
+        return text
+
+
+class TokenField(PrintedField):
+    """A token, which is sent in a header."""
+
+    default_error_messages = {"token": "May hold visible ASCII characters only."}
+
+    def to_internal_value(self, data: Any) -> str:
+        """The token."""
+        text = super().to_internal_value(data)
+        if not text.isascii() or " " in text:
+            self.fail("token")
+        return text
+
+
 def _user_ids(**options: Any) -> serializers.ListField:
     return serializers.ListField(child=UUIDTextField(), max_length=BULK_ITEMS_MAXIMUM, **options)
 
@@ -41,14 +67,14 @@ class RecipeShape(Serializer):
     """A connection as another system had it, or may take it over."""
 
     user_id = UUIDTextField(help_text="The user must exist.")
-    access_token = TextField(max_length=_TOKEN_MAXIMUM_CHARACTERS)
-    refresh_token = TextField(max_length=_TOKEN_MAXIMUM_CHARACTERS)
-    provider_id = TextField(max_length=200, help_text="The account's own id at the provider.")
+    access_token = TokenField(max_length=_TOKEN_MAXIMUM_CHARACTERS)
+    refresh_token = TokenField(max_length=_TOKEN_MAXIMUM_CHARACTERS)
+    provider_id = PrintedField(max_length=200, help_text="The account's own id at the provider.")
     expires_at = serializers.IntegerField(
         min_value=0, max_value=_EPOCH_MAXIMUM_SECONDS, help_text="When the access token expires, Unix seconds."
     )
     oauth_scopes = serializers.ListField(
-        child=TextField(max_length=200),
+        child=PrintedField(max_length=200),
         required=False,
         allow_null=True,
         max_length=100,

@@ -9,8 +9,8 @@ from healthsvc.kernel.api import Access, ServiceViewSet
 from healthsvc.kernel.principal import PrincipalKind
 from links import selectors
 from links.brand import team_logo_url
-from links.callers import LinkCaller, link_caller, link_refused
-from links.catalogue import LoginKind, Provider, catalogue
+from links.callers import link_caller, link_refused, provider_wanted, token_refused
+from links.catalogue import LoginKind, catalogue
 from links.catalogue_serializers import (
     LinkConfigAnswer,
     ProviderAnswer,
@@ -28,11 +28,6 @@ _REFUSALS = (
     "No login can begin like this; `detail` is `{error_type, error_message}`: MISSING_LINK_TOKEN, INVALID_PROVIDER,"
     " token_expired or token_consumed."
 )
-#: What a developer reads of a token that no login can begin with.
-_TOKEN_TEXTS = {
-    LinkErrorType.TOKEN_EXPIRED: "The link token is older than an hour.",
-    LinkErrorType.TOKEN_CONSUMED: "The link token has been used already.",
-}
 
 
 class ProviderViewSet(ServiceViewSet):
@@ -106,34 +101,22 @@ class OAuthLinkViewSet(ServiceViewSet):
     )
     def retrieve(self, request: Request, oauth_provider: str) -> Response:
         """The provider, with the address to send the person to. The token's filter limits the hosted page only."""
-        caller = link_caller(request, self.principal, None)
-        provider = self._connectable(caller, oauth_provider)
-        return Response(source_json(provider, _token_text(request)))
-
-    @staticmethod
-    def _connectable(caller: LinkCaller, slug: str) -> Provider:
-        """The provider, where this token can begin a login there; 400 with what stands against it."""
-        token = caller.link_token
-        if token is None:
+        caller = link_caller(request, self.principal, None, names_users=False)
+        if caller.link_token is None:
             raise link_refused("MISSING_LINK_TOKEN", "Send the link token of the user in its header.")
-        problem = link_token_problem(token)
-        if problem in _TOKEN_TEXTS:
-            raise link_refused(str(problem), _TOKEN_TEXTS[problem])
-        provider = catalogue().get(slug)
-        if provider is None or selectors.login_way(provider, caller.team.environment) is not LoginKind.OAUTH:
-            raise link_refused("INVALID_PROVIDER", "Not a provider with an OAuth login.")
-        if token.provider not in ("", slug):
-            raise link_refused("INVALID_PROVIDER", "The link token is for another provider.")
-        if not selectors.provider_connectable(caller.team, provider):
-            raise link_refused("INVALID_PROVIDER", "This provider can't be connected here.")
-        return provider
+        problem = link_token_problem(caller.link_token)
+        # The page that the address opens is what validates a new one.
+        if problem not in (None, LinkErrorType.TOKEN_NOT_VALIDATED):
+            raise token_refused(problem)
+        provider = provider_wanted(caller.team, oauth_provider, (LoginKind.OAUTH,), caller.link_token)
+        return Response(source_json(provider, _token_text(request)))
 
 
 def _shown_token(view: ServiceViewSet, request: Request) -> tuple[str, LinkToken | None]:
     """The link token of a call, as text and as row; '' and None where only a team key was shown."""
     if view.principal.kind is not PrincipalKind.LINK_TOKEN:
         return "", None
-    return _token_text(request), link_caller(request, view.principal, None).link_token
+    return _token_text(request), link_caller(request, view.principal, None, names_users=False).link_token
 
 
 def _token_text(request: Request) -> str:

@@ -1,7 +1,7 @@
 """What a person may leave out before they go to a provider: its scopes, told as the resources they open."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from links.catalogue import Provider, ResourceWords, resource_words
 
@@ -26,8 +26,8 @@ class Choice:
     resources: tuple[SharedResource, ...]
     scopes: tuple[str, ...]
     fixed: bool = False
-    #: Scopes that only add to resources of other choices.
-    adds_detail: bool = False
+    #: What is told in the resources' place of a scope that only adds to resources of other choices.
+    on_top: ResourceWords | None = None
 
 
 def shared_resources(provider: Provider) -> tuple[SharedResource, ...]:
@@ -45,8 +45,10 @@ def choices_of(provider: Provider) -> tuple[Choice, ...]:
         Choice(names[0], tuple(_shared(provider, name) for name in names), scopes, fixed=not scopes)
         for scopes, names in groups.items()
     ]
-    required = {scope for scopes in groups for scope in scopes} | base
-    found += _details(provider, required)
+    found += [
+        Choice(f"more_{number}", (), (scope,), on_top=provider.scope_words[scope])
+        for number, scope in enumerate(provider.scopes_on_top, start=1)
+    ]
     return tuple(found) if sum(not choice.fixed for choice in found) > 1 else ()
 
 
@@ -59,33 +61,19 @@ def scopes_left_out(choices: Collection[Choice], kept: Collection[str]) -> list[
 
 def is_something(choices: Collection[Choice], kept: Collection[str]) -> bool:
     """Whether at least one resource is left to share."""
-    return any(choice.name in kept for choice in choices if not choice.fixed and not choice.adds_detail)
-
-
-def _details(provider: Provider, required: Collection[str]) -> list[Choice]:
-    """One choice for each scope that is optional wherever it is named."""
-    helped: dict[str, list[str]] = {}
-    for name, offer in provider.resources.items():
-        for scope in offer.optional:
-            if scope not in required:
-                helped.setdefault(scope, []).append(name)
-    return [
-        Choice(f"more_{number}", tuple(_shared(provider, name) for name in names), (scope,), adds_detail=True)
-        for number, (scope, names) in enumerate(helped.items(), start=1)
-    ]
+    return any(choice.name in kept for choice in choices if not choice.fixed and choice.on_top is None)
 
 
 def _shared(provider: Provider, name: str) -> SharedResource:
     offer = provider.resources[name]
     limit = offer.reach_back_days
     days = provider.backfill_days if limit is None else min(provider.backfill_days, limit)
-    words = resource_words()[name]
-    return SharedResource(words, _how_fine(offer.granularity, words.words), days)
+    known = resource_words()[name]
+    return SharedResource(
+        replace(known, words=provider.words.get(name, known.words)), _interval(offer.granularity), days
+    )
 
 
-def _how_fine(granularity: str, words: str) -> str:
-    """`5 minutes` is told as `every 5 minutes`; what comes once, and what the words say already, is not told."""
-    if granularity[:1].isdigit():
-        return f"every {granularity.removeprefix('1 ')}"
-    told = granularity == "one" or granularity.rpartition(" ")[2] in words.lower()
-    return "" if told else granularity
+def _interval(granularity: str) -> str:
+    """`5 minutes` is told as `every 5 minutes`. What comes with each night or reading, the words say already."""
+    return f"every {granularity.removeprefix('1 ')}" if granularity[:1].isdigit() else ""

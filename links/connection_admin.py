@@ -14,7 +14,7 @@ from healthsvc.kernel.scope import team_scope
 from links.catalogue import catalogue
 from links.connection_selectors import SECRET_FIELDS
 from links.models import Connection, Pull, Revocation
-from links.services.connections import connection_disconnect
+from links.services.connections import connection_close
 from links.services.schedule import pulls_owe
 from management.audit import access_record
 from management.staff_admin import PersonalAdmin
@@ -104,12 +104,11 @@ class ConnectionAdmin(PersonalAdmin):
 
     @admin.action(description="Disconnect", permissions=["operate"])
     def disconnect(self, request: HttpRequest, queryset: QuerySet[Connection]) -> None:
-        """End the chosen connections, as a customer's call would."""
+        """End the chosen connections and none that took their place, as a customer's call would."""
         ended = 0
         for connection in self._chosen(request, queryset, "disconnect"):
-            team = connection.context
-            with team_scope(team):
-                ended += connection_disconnect(team=team, user_id=connection.user_id, provider=connection.provider)
+            with team_scope(connection.context):
+                ended += connection_close(connection)
         messages.success(request, f"{ended} are disconnected.")
 
     @staticmethod

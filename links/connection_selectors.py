@@ -8,7 +8,7 @@ from uuid import UUID
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.principal import TeamContext
-from links.connectors.failures import FailureKind
+from links.connectors.failures import REFUSALS
 from links.constants import INGESTION_CATCH_UP_DAYS, REFRESH_DAYS, RESOURCE_REST_SECONDS, PullKind
 from links.models import Connection, Pull
 from links.states import PullStatus
@@ -18,8 +18,6 @@ from users.models import User
 SECRET_FIELDS: Final = ("access_token", "refresh_token", "credentials")
 
 _ENDED: Final = (PullStatus.SUCCESS, PullStatus.FAILURE)
-#: Failures that the same call would meet again.
-_REFUSALS: Final = (FailureKind.REFUSED, FailureKind.SCOPE_MISSING)
 _BY_RESOURCE: Final = ("connection_id", "resource")
 
 
@@ -34,6 +32,8 @@ class Coverage:
     refreshed_until_on: date | None = None
     complete_until_on: date | None = None
     backfill_ended_at: datetime | None = None
+    #: Backfills that were given up in a row, up to the last one that ended.
+    backfills_given_up: int = 0
 
 
 def coverage_of(connections: Sequence[Connection]) -> Mapping[tuple[UUID, str], Coverage]:
@@ -51,7 +51,7 @@ def coverage_of(connections: Sequence[Connection]) -> Mapping[tuple[UUID, str], 
         key = (pull.connection_id, pull.resource)
         one = replace(found.get(key, Coverage()), backfill_ended_at=pull.ended_at)
         if pull.status == PullStatus.FAILURE:
-            one = replace(one, complete_until_on=_stopped_on(pull))
+            one = replace(one, complete_until_on=_stopped_on(pull), backfills_given_up=pull.given_up_before + 1)
         found[key] = one
     return found
 
@@ -62,9 +62,7 @@ def resources_resting(connection: Connection) -> set[str]:
     ended = Pull.objects.filter(connection=connection, status__in=_ENDED)
     ended = ended.filter(ended_at__gt=max(since, connection.connected_at))
     newest = ended.order_by("resource", "-ended_at").distinct("resource")
-    return {
-        resource for resource, error_code in newest.values_list("resource", "error_code") if error_code in _REFUSALS
-    }
+    return {resource for resource, error_code in newest.values_list("resource", "error_code") if error_code in REFUSALS}
 
 
 def was_ever_connected(team: TeamContext, user_id: UUID, provider: str) -> bool:

@@ -100,6 +100,8 @@ REFRESH_USED_KEPT_SECONDS: Final = 30 * 24 * 3600
 SESSION_KEPT_SECONDS: Final = 7 * 24 * 3600
 #: Rows that one statement of a purge removes.
 PURGED_AT_ONCE: Final = 1000
+#: And for how long one purge goes on; the next run, an hour later, goes on from there.
+PURGE_SECONDS: Final = 60
 
 REDIRECT_URL_MAXIMUM_CHARACTERS: Final = 2000
 
@@ -135,6 +137,8 @@ REVOCATIONS_A_SWEEP: Final = 500
 
 #: A provider that names a longer stop is taken at its word up to this.
 PROVIDER_BLOCK_MAXIMUM_SECONDS: Final = 24 * 3600
+#: In the sandbox nobody's machines are guarded: long enough to see that it stops.
+SANDBOX_BLOCK_MAXIMUM_SECONDS: Final = 60
 #: The simulator guards no vendor's machines: it takes so many times what the vendor takes, from all sandboxes together.
 SIMULATOR_BUDGET_FACTOR: Final = 100
 #: Counted windows are kept this long; the longest window is a day.
@@ -148,8 +152,15 @@ PULL_ATTEMPTS_MAXIMUM: Final = 8
 PULL_BACKOFF_SECONDS: Final = (5, 15, 60, 300, 900, 3600)
 #: A provider that names a longer wait is taken at its word up to this.
 PULL_WAIT_MAXIMUM_SECONDS: Final = 24 * 3600
-#: Pulls that one run of the sweep wakes.
+#: Pulls that are read at once from among those that are due.
 PULLS_A_SWEEP: Final = 500
+#: Pulls that workers are told of before they can take them, for each worker there is: what is told of can't be
+#: overtaken, so the rest waits in the database, where whoever has waited less can go first.
+PULLS_WOKEN_A_WORKER: Final = 5
+#: And by one team at once, where its users connect or ask for fresh data.
+PULLS_WOKEN_OF_A_TEAM: Final = 20
+#: A worker that was told and has not come for so long may never have heard of it.
+PULL_WOKEN_SECONDS: Final = 60
 
 #: A refresh reads this many days again: providers revise what they told of the last days.
 REFRESH_DAYS: Final = 3
@@ -159,10 +170,16 @@ REFRESH_DAYS_MAXIMUM: Final = 30
 GAP_DAYS_MAXIMUM: Final = 730
 #: After a backfill was given up, the next scheduled one waits a day: what an hour did not mend, a day may.
 BACKFILL_AGAIN_SECONDS: Final = 24 * 3600
+#: Given up again, it waits twice as long each time, up to this.
+BACKFILL_AGAIN_MAXIMUM_SECONDS: Final = 32 * 24 * 3600
 #: A resource that the provider refuses is asked for again a day later, not every hour.
 RESOURCE_REST_SECONDS: Final = 24 * 3600
-#: Ended refreshes of a resource are kept this long, for whoever asks how they went; its last good pull always.
+#: A connection is broken once every resource was refused for its scope on so many days; pulls are kept as long.
+SCOPE_REFUSALS_DAYS: Final = 3
+#: Ended pulls of a resource are kept this long, for whoever asks how they went; its last ones always.
 PULLS_KEPT_DAYS: Final = 3
+#: And those of a connection that has ended this long.
+PULLS_OF_ENDED_KEPT_SECONDS: Final = 30 * 24 * 3600
 
 #: Every connection is pulled once an hour: wearables reach their provider a few times a day, so an hour loses nothing.
 PULL_INTERVAL_SECONDS: Final = 3600
@@ -198,7 +215,16 @@ BULK_WAIT_SECONDS: Final = 20
 #: A worker renews its lease with each of so many users; another takes over once it has run out.
 BULK_ITEMS_AT_ONCE: Final = 20
 BULK_LEASE_SECONDS: Final = 60
+#: A worker goes on with one operation for so long, then it takes its turn behind whatever else waits.
+BULK_TURN_SECONDS: Final = 2
+#: Operations that a team may have open in one environment; five thousand users are a day's work for some vendors.
+BULK_OPS_OPEN_MAXIMUM: Final = 5
+BULK_OPS_RETRY_SECONDS: Final = 30
 BULK_EXPORT_PAGE_SIZE: Final = 100
+#: A user that fails for a reason nobody foresaw is tried so often, a lease apart, and keeps its tokens till then.
+BULK_ATTEMPTS_MAXIMUM: Final = 3
+#: Operations that ended are listed this long.
+BULK_KEPT_SECONDS: Final = 30 * 24 * 3600
 
 #: A provider's notification is small; those that carry data of a day are under 100 kB.
 HOOK_BODY_MAXIMUM_BYTES: Final = 256_000

@@ -11,8 +11,7 @@ from healthsvc.kernel.api import Access, ServiceViewSet
 from healthsvc.kernel.errors import ErrorCode, ServiceError, not_found
 from healthsvc.kernel.principal import PrincipalKind
 from links.authentication import LinkTokenOfAnyStateAuthentication
-from links.callers import LinkCaller, link_caller, link_refused
-from links.catalogue import catalogue
+from links.callers import TOKEN_TEXTS, LinkCaller, link_caller, link_refused, provider_wanted
 from links.constants import LinkErrorType
 from links.device_selectors import MANUAL_LOGINS, is_device_side
 from links.device_serializers import ManualConnectBody, SyncCompleteAnswer, SyncCompleteBody
@@ -20,7 +19,6 @@ from links.services.device_connections import device_connect, sync_complete
 from links.services.password_logins import ERROR_TEXTS
 from links.services.refusals import LinkRefused
 from links.session_serializers import SuccessAnswer
-from links.token_api import TOKEN_TEXTS
 
 _REFUSALS = "`detail` is `{error_type, error_message}`: MISSING_LINK_TOKEN, INVALID_PROVIDER or a link error type."
 _SECURITY: list[dict[str, list[str]]] = [{"teamKey": []}, {"linkToken": []}, {"deviceSession": []}]
@@ -53,9 +51,8 @@ class ManualConnectViewSet(ServiceViewSet):
         Connecting again what is connected changes nothing and tells nobody.
         """
         body = self.body(ManualConnectBody)
-        if provider not in catalogue() or catalogue()[provider].login not in MANUAL_LOGINS:
-            raise link_refused("INVALID_PROVIDER", "Not a provider that is connected without a login.")
         caller = self._caller(request, provider, body.get("user_id"))
+        provider_wanted(caller.team, provider, MANUAL_LOGINS, caller.link_token)
         try:
             device_connect(
                 team=caller.team,
@@ -71,10 +68,7 @@ class ManualConnectViewSet(ServiceViewSet):
     def _caller(self, request: Request, provider: str, user_id: UUID | None) -> LinkCaller:
         principal = self.principal
         if principal.kind is not PrincipalKind.DEVICE_SESSION:
-            caller = link_caller(request, principal, user_id)
-            if caller.link_token is not None and caller.link_token.provider not in ("", provider):
-                raise link_refused("INVALID_PROVIDER", "The link token is for another provider.")
-            return caller
+            return link_caller(request, principal, user_id)
         if principal.user_id is None or user_id not in (None, principal.user_id):
             raise not_found()
         if not is_device_side(provider):

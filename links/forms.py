@@ -1,6 +1,6 @@
 """The forms of the hosted pages: what a provider's account is opened with, and the words at each mistake."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django import forms
@@ -13,6 +13,8 @@ _PASSWORD_MAXIMUM_CHARACTERS: Final = 500
 _CODE_MAXIMUM_CHARACTERS: Final = 40
 #: A telephone's keyboard must leave names alone.
 _PLAIN_TEXT: Final = {"autocapitalize": "none", "autocorrect": "off", "spellcheck": "false"}
+
+_SHOWN_AGAIN: Final = ("username", "email", "region")
 
 
 class LinkForm(forms.Form):
@@ -36,6 +38,25 @@ class LinkForm(forms.Form):
             if name in self.fields:
                 self.fields[name].widget.attrs["aria-invalid"] = "true"
                 self.fields[name].widget.attrs["aria-describedby"] = f"{name}-error"
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """The first mistake of each field."""
+        return {name: str(errors[0]) for name, errors in self.errors.items() if name in self.fields and errors}
+
+    @property
+    def typed(self) -> dict[str, str]:
+        """What was typed and may be shown again: neither passwords nor codes."""
+        return {name: str(self.data.get(name, "")) for name in self.fields if name in _SHOWN_AGAIN}
+
+    def recall(self, *, typed: Mapping[str, str], problems: Mapping[str, str]) -> None:
+        """As it was sent before, with the mistakes beside the fields."""
+        self.initial.update(typed)
+        self.full_clean()
+        self.cleaned_data: dict[str, Any] = {}
+        for name, words in problems.items():
+            if name in self.fields:
+                self.add_error(name, words)
 
     @property
     def region(self) -> str | None:

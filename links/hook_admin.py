@@ -1,8 +1,9 @@
-"""Staff view of the subscriptions to providers' notifications, without the tokens that check them."""
+"""Staff view of the subscriptions to providers' notifications, with what is entered by hand at some vendors."""
 
 from django.contrib import admin
 
 from links.models import ProviderHook
+from links.services.hooks import hook_address
 from management.staff_admin import ReadOnlyAdmin
 
 
@@ -12,6 +13,8 @@ class ProviderHookAdmin(ReadOnlyAdmin):
 
     fields = [
         "id",
+        "address",
+        "verify_token",
         "provider",
         "environment",
         "application_id",
@@ -31,3 +34,9 @@ class ProviderHookAdmin(ReadOnlyAdmin):
     list_filter = ["environment", "status"]
     ordering = ["-created_at"]
     search_fields = ["=id", "=provider", "=connection_id", "=external_id"]
+    readonly_fields = ["address"]
+
+    @admin.display(description="address")
+    def address(self, hook: ProviderHook) -> str:
+        """What is entered by hand at a vendor that has no interface for subscriptions."""
+        return hook_address(hook)

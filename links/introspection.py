@@ -1,7 +1,7 @@
 """What was pulled of whom: the first pulls of each connection, and when each resource was last asked for."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Final
 from uuid import UUID
@@ -14,7 +14,7 @@ from healthsvc.kernel.principal import TeamContext
 from links.catalogue import catalogue
 from links.connection_selectors import SECRET_FIELDS
 from links.constants import PullKind
-from links.models import Connection, Pull
+from links.models import Connection, DeviceSync, Pull
 from links.states import PullStatus
 
 _ENDED: Final[Mapping[PullStatus, AttemptStatus]] = {
@@ -66,7 +66,7 @@ def last_attempts(team: TeamContext, user_ids: Sequence[UUID]) -> Attempts:
 
 
 def historical_pulls(team: TeamContext, user_ids: Sequence[UUID], provider: str = "") -> list[UserPulls]:
-    """Of each user who is connected or was pulled from, in the order given. Four statements, whatever the number."""
+    """Of each user who is connected or was pulled from, in the order given. Five statements, whatever the number."""
     connected = _connected(team, user_ids, provider)
     pulls = _pulls(team, user_ids, provider)
     found: list[UserPulls] = []
@@ -93,32 +93,59 @@ def _connected(team: TeamContext, user_ids: Sequence[UUID], provider: str) -> se
 def _pulls(
     team: TeamContext, user_ids: Sequence[UUID], provider: str
 ) -> dict[tuple[UUID, str], dict[str, HistoricalPull]]:
+    """First pulls, and what a telephone has said it sent whole, by user and provider, then resource."""
+    first = [*_pulled(team, user_ids, provider), *_marked(team, user_ids, provider)]
+    counts = days_with_data(team, [days for days, _ in first])
+    found: dict[tuple[UUID, str], dict[str, HistoricalPull]] = {}
+    for (days, pull), count in zip(first, counts, strict=True):
+        found.setdefault((days.user_id, days.provider), {})[days.resource] = replace(pull, days_with_data=count)
+    return found
+
+
+def _pulled(team: TeamContext, user_ids: Sequence[UUID], provider: str) -> Iterator[tuple[DaysWanted, HistoricalPull]]:
     rows = Pull.objects.for_team(team).filter(user_id__in=user_ids, kind=PullKind.BACKFILL)
     newest = _of_provider(rows, "connection__provider", provider)
     newest = newest.order_by(*_ONE_OF_EACH, "-created_at", "-id").distinct(*_ONE_OF_EACH)
     # Without the connection's tokens, which would be decrypted.
-    pulls = list(newest.select_related("connection").defer(*(f"connection__{name}" for name in SECRET_FIELDS)))
-    days = days_with_data(
-        team,
-        [
-            DaysWanted(pull.user_id, pull.connection.provider, pull.resource, pull.start_on, pull.end_on)
-            for pull in pulls
-        ],
-    )
-    found: dict[tuple[UUID, str], dict[str, HistoricalPull]] = {}
-    for pull, count in zip(pulls, days, strict=True):
-        found.setdefault((pull.user_id, pull.connection.provider), {})[pull.resource] = HistoricalPull(
-            id=pull.pk,
-            status=PullStatus(pull.status),
-            start_on=pull.start_on,
-            end_on=pull.end_on,
-            scheduled_at=pull.created_at,
-            started_at=pull.started_at,
-            ended_at=pull.ended_at,
-            days_with_data=count,
-            error_code=pull.error_code,
+    for pull in newest.select_related("connection").defer(*(f"connection__{name}" for name in SECRET_FIELDS)):
+        days = DaysWanted(pull.user_id, pull.connection.provider, pull.resource, pull.start_on, pull.end_on)
+        yield (
+            days,
+            HistoricalPull(
+                id=pull.pk,
+                status=PullStatus(pull.status),
+                start_on=pull.start_on,
+                end_on=pull.end_on,
+                scheduled_at=pull.created_at,
+                started_at=pull.started_at,
+                ended_at=pull.ended_at,
+                days_with_data=0,
+                error_code=pull.error_code,
+            ),
         )
-    return found
+
+
+def _marked(team: TeamContext, user_ids: Sequence[UUID], provider: str) -> Iterator[tuple[DaysWanted, HistoricalPull]]:
+    """Marks by which a device said that its first sync of a resource is over."""
+    rows = DeviceSync.objects.for_team(team).filter(user_id__in=user_ids, stage="historical")
+    newest = _of_provider(rows, "connection__provider", provider)
+    marks = newest.order_by(*_ONE_OF_EACH, "-completed_at", "-id").distinct(*_ONE_OF_EACH)
+    names = ("id", "user_id", "connection__provider", "resource", "start_at", "end_at", "completed_at")
+    for mark_id, user_id, slug, resource, start_at, end_at, completed_at in marks.values_list(*names):
+        yield (
+            DaysWanted(user_id, slug, resource, start_at.date(), end_at.date()),
+            HistoricalPull(
+                id=mark_id,
+                status=PullStatus.SUCCESS,
+                start_on=start_at.date(),
+                end_on=end_at.date(),
+                scheduled_at=completed_at,
+                started_at=None,
+                ended_at=completed_at,
+                days_with_data=0,
+                error_code="",
+            ),
+        )
 
 
 def _of_provider(rows: "QuerySet[Any]", field: str, provider: str) -> "QuerySet[Any]":

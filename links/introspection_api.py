@@ -30,6 +30,8 @@ ERROR_DETAILS: Final = (
     "retry_quota_exhausted",
 )
 _OTHER_ERROR: Final = "non_retriable_error"
+#: What the API has no word of its own for, though it is tried again.
+_NEAREST: Final = {"provider_forbidden": "provider_unavailable"}
 
 
 class HistoricalPullTimeline(Serializer):
@@ -141,7 +143,8 @@ def _pull_json(pull: HistoricalPull) -> JSONObject:
 def _error_details(pull: HistoricalPull) -> str | None:
     if pull.status not in (PullStatus.FAILURE, PullStatus.RETRYING):
         return None
-    return pull.error_code if pull.error_code in ERROR_DETAILS else _OTHER_ERROR
+    told = _NEAREST.get(pull.error_code, pull.error_code)
+    return told if told in ERROR_DETAILS else _OTHER_ERROR
 
 
 def _instant(moment: datetime | None) -> str | None:

@@ -10,10 +10,8 @@ from rest_framework.response import Response
 from healthsvc.kernel.api import Access, Deprecation, ServiceViewSet
 from healthsvc.kernel.errors import ErrorCode, ServiceError
 from healthsvc.kernel.typing import JSONObject
-from links import selectors
-from links.callers import LinkCaller, link_caller, link_refused
-from links.catalogue import LoginKind, Provider, catalogue
-from links.connectors.password_adapters import adapter_of, email_adapter_of
+from links.callers import LinkCaller, link_caller, link_refused, provider_wanted
+from links.catalogue import LoginKind
 from links.password_serializers import (
     EmailLoginBody,
     LinkOutcomeAnswer,
@@ -54,30 +52,13 @@ class _LoginViewSet(ServiceViewSet):
         """Who logs in."""
         return link_caller(request, self.principal, body.get("user_id"))
 
-    def password_provider(self, slug: str) -> Provider:
-        """A provider with password logins in this environment; 400 otherwise."""
-        provider = _provider(slug, LoginKind.PASSWORD)
-        environment = self.team.environment
-        if adapter_of(slug, environment) is None or not selectors.provider_works(provider, environment):
-            way_on = f" Use GET /v2/link/provider/oauth/{slug}." if provider.oauth else ""
-            raise link_refused("INVALID_PROVIDER", f"This provider has no password login here.{way_on}")
-        return provider
-
-    def email_provider(self, slug: str) -> Provider:
-        """A provider with e-mail logins in this environment; 400 otherwise."""
-        provider = _provider(slug, LoginKind.EMAIL)
-        environment = self.team.environment
-        if email_adapter_of(slug, environment) is None or not selectors.provider_works(provider, environment):
-            raise link_refused("INVALID_PROVIDER", "This provider has no e-mail login here.")
-        return provider
-
-    def log_in(self, request: Request, provider: Provider, body: dict[str, Any]) -> Response:
+    def log_in(self, request: Request, provider: str, body: dict[str, Any]) -> Response:
         """A password login's answer."""
         caller = self.caller(request, body)
         outcome = password_login(
             team=caller.team,
             user_id=caller.user_id,
-            provider=provider,
+            provider=provider_wanted(caller.team, provider, (LoginKind.PASSWORD,), caller.link_token),
             username=body["username"],
             password=body["password"],
             region=body.get("region"),
@@ -85,13 +66,13 @@ class _LoginViewSet(ServiceViewSet):
         )
         return _answer(outcome)
 
-    def connect(self, request: Request, provider: Provider, email: str, body: dict[str, Any]) -> Response:
+    def connect(self, request: Request, provider: str, email: str, body: dict[str, Any]) -> Response:
         """An e-mail login's answer."""
         caller = self.caller(request, body)
         outcome = email_login(
             team=caller.team,
             user_id=caller.user_id,
-            provider=provider,
+            provider=provider_wanted(caller.team, provider, (LoginKind.EMAIL,), caller.link_token),
             email=email,
             region=body.get("region"),
             link_token=caller.link_token,
@@ -112,7 +93,7 @@ class PasswordLinkViewSet(_LoginViewSet):
     def create(self, request: Request, provider: str) -> Response:
         """Log in. What the provider refuses is answered with 200 and state error."""
         body = self.body(PasswordLoginBody)
-        return self.log_in(request, self.password_provider(provider), body)
+        return self.log_in(request, provider, body)
 
     @extend_schema(
         operation_id="complete_password_provider_mfa",
@@ -124,12 +105,11 @@ class PasswordLinkViewSet(_LoginViewSet):
     def complete_mfa(self, request: Request, provider: str) -> Response:
         """Finish a login that answered pending_provider_mfa, within ten minutes and five codes."""
         body = self.body(MfaCodeBody)
-        found = self.password_provider(provider)
         caller = self.caller(request, body)
         outcome = password_mfa_complete(
             team=caller.team,
             user_id=caller.user_id,
-            provider=found,
+            provider=provider_wanted(caller.team, provider, (LoginKind.PASSWORD,), caller.link_token),
             code=body["mfa_code"],
             link_token=caller.link_token,
         )
@@ -149,7 +129,7 @@ class EmailLinkViewSet(_LoginViewSet):
     def create(self, request: Request, provider: str) -> Response:
         """Ask for the account that is shared with the service under this address."""
         body = self.body(EmailLoginBody)
-        return self.connect(request, self.email_provider(provider), body["email"], body)
+        return self.connect(request, provider, body["email"], body)
 
 
 class OlderLinkViewSet(_LoginViewSet):
@@ -171,8 +151,8 @@ class OlderLinkViewSet(_LoginViewSet):
         if body["auth_type"] == "oauth":
             raise link_refused("INVALID_PROVIDER", "Use GET /v2/link/provider/oauth/{provider}.")
         if body["auth_type"] == "email":
-            return self.connect(request, self.email_provider(body["provider"]), body["username"], body)
-        return self.log_in(request, self.password_provider(body["provider"]), body)
+            return self.connect(request, body["provider"], body["username"], body)
+        return self.log_in(request, body["provider"], body)
 
     @extend_schema(
         operation_id="email_auth",
@@ -185,20 +165,12 @@ class OlderLinkViewSet(_LoginViewSet):
     def email(self, request: Request) -> Response:
         """As `POST /v2/link/provider/email/{provider}`."""
         body = self.body(OlderEmailLoginBody)
-        return self.connect(request, self.email_provider(body["provider"]), body["email"], body)
-
-
-def _provider(slug: str, login: LoginKind) -> Provider:
-    provider = catalogue().get(slug)
-    if provider is None or provider.login is not login:
-        raise link_refused("INVALID_PROVIDER", f"Not a provider with this kind of login ({login}).")
-    return provider
+        return self.connect(request, body["provider"], body["email"], body)
 
 
 def _answer(outcome: LinkOutcome) -> Response:
     if outcome.retry_after_seconds:
-        headers = {"Retry-After": str(outcome.retry_after_seconds)}
-        raise ServiceError(ErrorCode.RATE_LIMITED, outcome.error, headers=headers)
+        raise ServiceError(ErrorCode.RATE_LIMITED, outcome.error, retry_after_seconds=outcome.retry_after_seconds)
     return Response(outcome_json(outcome))
 
 

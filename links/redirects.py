@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 from typing import Final
-from urllib.parse import SplitResult, urlencode, urlsplit
+from unicodedata import normalize
+from urllib.parse import SplitResult, unquote_to_bytes, urlencode, urlsplit
 
 from links.constants import REDIRECT_URL_MAXIMUM_CHARACTERS
 
@@ -34,6 +35,10 @@ _REFUSED_SCHEMES: Final = frozenset(
         "wss",
     )
 )
+#: One or two dots, and behind them nothing, or what some server cuts off.
+_DOT_SEGMENT: Final = re.compile(r"\s*\.{1,2}(?![\w.~-])")
+#: Escapes within escapes that are looked through; what has more is refused.
+_ESCAPES_IN_ESCAPES: Final = 4
 _LOCAL_HOSTS: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 
 
@@ -83,8 +88,26 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _climbs(path: str) -> bool:
-    plain = path.lower().replace("%2e", ".").replace("%2f", "/").replace("%5c", "/")
-    return any(segment in (".", "..") for segment in plain.split("/"))
+    """Whether any server could read a dot segment in it: escaped, escaped twice, overlong, or with parameters."""
+    plain = _decoded(path)
+    if plain is None:
+        return True
+    return any(_DOT_SEGMENT.match(segment) for segment in plain.replace("\\", "/").split("/"))
+
+
+def _decoded(path: str) -> str | None:
+    """The path without escapes, as a server that takes one letter for another has it; None for what is no text."""
+    for _ in range(_ESCAPES_IN_ESCAPES):
+        try:
+            plain = unquote_to_bytes(path).decode()
+        except UnicodeDecodeError:
+            return None
+        if not plain.isprintable():
+            return None
+        if plain == path:
+            return normalize("NFKC", plain)
+        path = plain
+    return None
 
 
 def _begins_with(parts: SplitResult, prefix: SplitResult | None) -> bool:

@@ -75,6 +75,12 @@ def provider_works(provider: Provider, environment: Environment, registered: Col
     return bool(provider.password_adapter) or _is_registered(provider, environment, registered)
 
 
+def refusal_of(provider: Provider) -> str:
+    """Why a provider can't be connected here; of one that has closed, what its file says to do instead."""
+    refusal = "This provider can't be connected here."
+    return f"{refusal} {provider.note}" if provider.state is ProviderState.CLOSED and provider.note else refusal
+
+
 def provider_connectable(team: TeamContext, provider: Provider) -> bool:
     """Whether a person of this team can log in to it. A query in production, none in the sandbox."""
     return provider_works(provider, team.environment, _registrations(team))
@@ -157,6 +163,13 @@ def resources_available(provider: str, scopes_granted: Sequence[str], environmen
     pullable = connector.window_days if connector else {}
     found = availability_of(provider, scopes_granted)
     return [name for name, one in found.items() if one.available and name in pullable]
+
+
+def scopes_useful(provider: Provider, scopes: Sequence[str], environment: Environment) -> bool:
+    """Whether any data could be read. What everybody gives to log in at all tells who they are; data are wanted."""
+    base = provider.oauth.base_scopes if provider.oauth else ()
+    wanted = [scope for scope in scopes if scope not in base]
+    return bool(resources_available(provider.slug, wanted, environment))
 
 
 def team_name(team: TeamContext) -> str:

@@ -76,8 +76,8 @@ class LinkTokenBody(serializers.Serializer[Any]):
     on_error = RedirectConstField(
         required=False,
         allow_null=True,
-        help_text="`redirect`, or left out. Failures of an OAuth login always redirect; this takes effect with password"
-        " and e-mail forms, of which there are none yet.",
+        help_text="`redirect`, or left out. Failures of an OAuth login always redirect; with this, those of the hosted"
+        " password and e-mail forms do too.",
     )
     on_close = RedirectConstField(required=False, allow_null=True, help_text="`redirect`, or left out.")
 

@@ -100,7 +100,6 @@ class BulkOpCommand(StrEnum):
 
     COMPLETE = "complete"
     FAIL = "fail"
-    ABORT = "abort"
 
 
 class PullStatus(StrEnum):
@@ -165,7 +164,6 @@ BULK_ITEM_TRANSITIONS: Transitions = {
 BULK_OP_TRANSITIONS: Transitions = {
     (BulkOpStatus.IN_PROGRESS, BulkOpCommand.COMPLETE): BulkOpStatus.SUCCESS,
     (BulkOpStatus.IN_PROGRESS, BulkOpCommand.FAIL): BulkOpStatus.FAILURE,
-    (BulkOpStatus.IN_PROGRESS, BulkOpCommand.ABORT): BulkOpStatus.ABORTED,
 }
 
 PULL_TRANSITIONS: Transitions = {

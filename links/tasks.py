@@ -10,6 +10,7 @@ from links.services import (
     demo,
     hooks,
     password_logins,
+    pull_purge,
     pull_rows,
     pulls,
     revocations,
@@ -58,9 +59,9 @@ def hooks_reconcile() -> None:
 
 
 @shared_task(name="links.bulk_op_run")
-def bulk_op_run(op_id: str) -> None:
-    """Work a bulk operation to its end."""
-    bulk.bulk_op_run(op_id=UUID(op_id))
+def bulk_op_run(op_id: str, claim: int | None = None) -> None:
+    """Work a bulk operation for a few seconds, or to its end."""
+    bulk.bulk_op_run(op_id=UUID(op_id), claim=claim)
 
 
 @shared_task(name="links.bulk_ops_sweep")
@@ -89,6 +90,8 @@ def revocations_sweep() -> None:
 
 @shared_task(name="links.vendors_purge")
 def vendors_purge() -> None:
-    """Remove counted windows and revocations that ended long ago."""
+    """Remove counted windows, revocations, bulk operations and pulls of connections that ended long ago."""
     budgets.budgets_purge()
+    pull_purge.pulls_purge()
     revocations.revocations_purge()
+    bulk.bulk_ops_purge()

@@ -13,8 +13,8 @@ from healthsvc.kernel.principal import PrincipalKind
 from healthsvc.kernel.scope import team_scope
 from healthsvc.kernel.typing import JSONObject
 from links import selectors
-from links.callers import link_caller, link_refused
-from links.catalogue import LoginKind, Provider, catalogue
+from links.callers import link_caller, link_refused, provider_wanted, token_refused
+from links.catalogue import LoginKind
 from links.catalogue_shapes import source_link_json
 from links.constants import LinkErrorType
 from links.device_selectors import MANUAL_LOGINS
@@ -23,13 +23,6 @@ from links.services.tokens import link_token_find, link_token_problem, link_toke
 from links.session_selectors import standing_json
 from links.token_serializers import LinkStartAnswer, LinkStartBody, TokenBody, TokenStateAnswer, TokenValidAnswer
 
-#: What a developer reads of a token that no login can begin with.
-TOKEN_TEXTS: Final = {
-    LinkErrorType.INVALID_TOKEN: "The link token is not one that was made here.",
-    LinkErrorType.TOKEN_NOT_VALIDATED: "The link token was not opened yet. Post it to /v2/link/token/isValid first.",
-    LinkErrorType.TOKEN_EXPIRED: "The link token is older than an hour.",
-    LinkErrorType.TOKEN_CONSUMED: "The link token has been used already.",
-}
 _REFUSALS: Final = (
     "`detail` is `{error_type, error_message}`: invalid_token, token_not_validated, token_expired, token_consumed, or"
     " INVALID_PROVIDER."
@@ -78,9 +71,9 @@ class LinkTokenStateViewSet(ServiceViewSet):
         if self.principal.kind is not PrincipalKind.LINK_TOKEN:
             header = settings.LINK_TOKEN_HEADERS[0]
             raise link_refused("MISSING_LINK_TOKEN", f"Send the link token in the header {header}.")
-        token = link_caller(request, self.principal, None).link_token
+        token = link_caller(request, self.principal, None, names_users=False).link_token
         if token is None:
-            raise link_refused(str(LinkErrorType.INVALID_TOKEN), TOKEN_TEXTS[LinkErrorType.INVALID_TOKEN])
+            raise token_refused(LinkErrorType.INVALID_TOKEN)
         return Response(_state_json(token))
 
 
@@ -107,13 +100,13 @@ class LinkStartViewSet(ServiceViewSet):
         text = body["link_token"].strip()
         token = link_token_find(text)
         if token is None:
-            raise link_refused(str(LinkErrorType.INVALID_TOKEN), TOKEN_TEXTS[LinkErrorType.INVALID_TOKEN])
+            raise token_refused(LinkErrorType.INVALID_TOKEN)
         with team_scope(token.context):
             problem = link_token_problem(token)
             if problem:
-                raise link_refused(str(problem), TOKEN_TEXTS[problem])
-            provider = catalogue()[body["provider"]]
-            way = _way(token, provider)
+                raise token_refused(problem)
+            provider = provider_wanted(token.context, body["provider"], tuple(LoginKind), token)
+            way = selectors.login_way(provider, token.context.environment)
             shown = source_link_json(provider, token.context.environment, text)
         next_path = None if way is LoginKind.OAUTH else f"/v2/link/provider/{_PATHS[way]}/{provider.slug}"
         return Response({**shown, "next_path": next_path})
@@ -125,16 +118,6 @@ _PATHS: Final = {
     LoginKind.EMAIL: "email",
     **dict.fromkeys(MANUAL_LOGINS, "manual"),
 }
-
-
-def _way(token: LinkToken, provider: Provider) -> LoginKind:
-    """How the person logs in; 400 where this token leads nowhere."""
-    if token.provider not in ("", provider.slug):
-        raise link_refused("INVALID_PROVIDER", "The link token is for another provider.")
-    way = selectors.login_way(provider, token.context.environment)
-    if way not in MANUAL_LOGINS and not selectors.provider_connectable(token.context, provider):
-        raise link_refused("INVALID_PROVIDER", "This provider can't be connected here.")
-    return way
 
 
 def _state_json(token: LinkToken) -> JSONObject:

@@ -63,6 +63,7 @@ urlpatterns = [
     route("v2/user/<user_id>/<provider>", ConnectionViewSet, {"delete": "destroy"}),
     path("link/hook/<slug:provider>/<uuid:hook_id>", hooks_pages.hook),
     path("link/open", pages.open_token),
+    path("link/ended", pages.ended_page, name="link_ended"),
     path("link/window", pages.window, name="link_window"),
     path("link/callback/<slug:slug>", pages.callback),
     path("link/brand/<uuid:logo_id>", pages.brand_logo, name="link_brand_logo"),

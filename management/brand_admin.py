@@ -1,6 +1,6 @@
 """Staff views of a team's switches and of what it shows of itself on the hosted link pages."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
@@ -29,8 +29,34 @@ class TeamSettingsForm(ModelForm[TeamSettings]):
     redirect_url_prefixes = SimpleArrayField(
         forms.URLField(max_length=500, assume_scheme="https"),
         required=False,
-        help_text="Separated by commas. Empty: any https address.",
+        help_text="What a link's redirect_url must begin with, separated by commas:"
+        " https://app.example/linked,https://www.app.example. Empty: any https address.",
     )
+
+    class Meta:
+        model = TeamSettings
+        fields = (
+            "team",
+            "environment",
+            "aggregation_enabled",
+            "company_name",
+            "brand_color",
+            "link_providers",
+            "link_frame_origins",
+            "redirect_url_prefixes",
+            "duplicate_account_policy",
+        )
+        help_texts: ClassVar[dict[str, str]] = {
+            "company_name": "What the link pages call the team. Empty: the team's own name.",
+            "brand_color": "The colour of the link pages: # and six hexadecimal digits, such as #0b6553. Empty: green.",
+            "link_providers": "What the link page lists, in this order: slugs separated by commas, such as"
+            " oura,whoop_v2,apple_health_kit. Empty: everything that can be connected, what is asked for most first.",
+            "link_frame_origins": "Sites that may show the link pages in a frame: origins separated by commas,"
+            " https://app.example,https://www.app.example. Empty: none.",
+            "duplicate_account_policy": "When a second user connects a vendor account that another user of the team"
+            " has connected. Allow: both are connected. Refuse: the second is told, and not connected. Move: the second"
+            " is connected, the first no longer.",
+        }
 
     def clean_brand_color(self) -> str:
         """Empty, or a colour."""

@@ -4,9 +4,23 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from hmac import compare_digest
 from typing import TYPE_CHECKING
 
-from simulator import demo, dexcom, generic, passwords, strava, whoop
+from simulator import (
+    demo,
+    dexcom,
+    garmin,
+    generic,
+    google_health,
+    hammerhead,
+    passwords,
+    polar,
+    strava,
+    ultrahuman,
+    wahoo,
+    whoop,
+)
 from simulator.configuration import Configuration
 from simulator.control import Control
 from simulator.faults import fault_after, fault_before, fault_take
@@ -24,8 +38,11 @@ from simulator.withings_hooks import routes as withings_hooks_routes
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
 
+_CONTROLS = "/_control/"
 #: Routes that no fault touches and nobody counts.
-_OWN = ("/_control/", "/healthz")
+_OWN = (_CONTROLS, "/healthz")
+#: What shows the secret of the controls.
+CONTROL_HEADER = "x-simulator-control"
 
 _ACTIONS = frozenset(
     (
@@ -49,7 +66,7 @@ class Simulator:
 
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
-        self.store = Store(configuration.database)
+        self.store = Store(configuration.database, configuration.callback_origins)
         self._routes = _routes(self.store, configuration)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
@@ -64,6 +81,8 @@ class Simulator:
 
     def _answer(self, request: Request) -> Response:
         found = match(self._routes, request)
+        if request.path.startswith(_CONTROLS) and (refusal := self._control_refusal(request)):
+            return refusal
         if request.path.startswith(_OWN):
             return _served(found)
         parts = request.path.split("/")
@@ -78,6 +97,15 @@ class Simulator:
         counted_slug = found.request.slug if found.handler else ""
         self.store.count_request(counted_slug, request.method, found.pattern, action, response.status)
         return response
+
+    def _control_refusal(self, request: Request) -> Response | None:
+        """Why a request to the controls is not carried out: there are none, or it shows no secret."""
+        secret = self.configuration.control_secret
+        if not secret:
+            return json_response({"detail": "Not found."}, 404)
+        if not compare_digest(request.headers.get(CONTROL_HEADER, "").encode("latin-1", "replace"), secret.encode()):
+            return json_response({"detail": f"Send the secret of the controls in {CONTROL_HEADER}."}, 403)
+        return None
 
 
 def _served(found: Match) -> Response:
@@ -119,6 +147,10 @@ def _routes(store: Store, configuration: Configuration) -> tuple[Route, ...]:
         Route("POST", "/withings/v2/measure", withings.measure_v2),
         Route("POST", "/withings/v2/sleep", withings.sleep_v2),
         *strava.routes(store),
+        *google_health.routes(store),
+        *wahoo.routes(store),
+        *hammerhead.routes(store),
+        *garmin.routes(store),
         Route("GET", "/{slug}/oauth/authorize", sign_in.authorize),
         Route("POST", "/{slug}/oauth/login", sign_in.login),
         Route("GET", "/{slug}/oauth/consent", sign_in.consent),
@@ -128,6 +160,8 @@ def _routes(store: Store, configuration: Configuration) -> tuple[Route, ...]:
         *demo.routes(store),
         *whoop.routes(store),
         *dexcom.routes(store),
+        *polar.routes(store),
+        *ultrahuman.routes(store),
         *passwords.routes(store),
         *generic.routes(store),
     )

@@ -105,13 +105,51 @@ _WHOOP = Vendor(
     refresh_rotates=True,
 )
 
+_GOOGLE = "https://www.googleapis.com/auth/googlehealth."
+_GOOGLE_HEALTH = Vendor(
+    name="Google Health",
+    scopes={
+        f"{_GOOGLE}activity_and_fitness.readonly": "See your Google Health activity and fitness data",
+        f"{_GOOGLE}health_metrics_and_measurements.readonly": "See your Google Health metrics and measurements",
+        f"{_GOOGLE}sleep.readonly": "See your Google Health sleep data",
+        f"{_GOOGLE}nutrition.readonly": "See your Google Health nutrition data",
+        f"{_GOOGLE}settings.readonly": "See your Google Health settings",
+    },
+    access_seconds=HOUR_SECONDS,
+)
+
+_WAHOO = Vendor(
+    name="Wahoo",
+    scopes={
+        "user_read": "Your name, birthday, height and weight",
+        "offline_data": "Stay connected, and tell when a workout is done",
+        "workouts_read": "Your workouts and what was recorded of them",
+    },
+    fixed_scopes=frozenset({"user_read", "offline_data"}),
+    access_seconds=2 * HOUR_SECONDS,
+    refresh_rotates=True,
+)
+
 _VENDORS: Mapping[str, Vendor] = {
     "oura": _OURA,
     "withings": _WITHINGS,
     "strava": _STRAVA,
     "whoop_v2": _WHOOP,
-    "wahoo": Vendor(name="Wahoo", access_seconds=2 * HOUR_SECONDS, refresh_rotates=True),
+    "google_health": _GOOGLE_HEALTH,
+    "wahoo": _WAHOO,
+    "hammerhead": Vendor(name="Hammerhead", access_seconds=52_000, refresh_rotates=True),
     "garmin": Vendor(name="Garmin", pkce_required=True, refresh_rotates=True),
+    "polar": Vendor(name="Polar", access_seconds=YEAR_SECONDS),
+    "ultrahuman": Vendor(
+        name="Ultrahuman",
+        scopes={
+            "profile": "Your name and time zone",
+            "ring_data": "What the ring measures: sleep, heart rate, movement and temperature",
+            "cgm_data": "What the glucose sensor measures",
+        },
+        fixed_scopes=frozenset({"profile"}),
+        refresh_rotates=True,
+    ),
     "dexcom_v3": Vendor(
         name="Dexcom",
         scopes={"offline_access": "Your glucose readings, the entries you made, and your devices"},

@@ -9,6 +9,7 @@ from simulator.tokens import withings_error
 from simulator.web import Request, Response, json_response
 
 KINDS = (
+    "http_403",
     "http_429",
     "http_500",
     "slow",
@@ -16,6 +17,7 @@ KINDS = (
     "token_dead",
     "token_expired",
     "rate_limited",
+    "scope_missing",
     "wrong_units",
     "half_buckets",
     "clock_ahead",
@@ -68,6 +70,12 @@ def fault_before(store: Store, fault: Fault, request: Request) -> Response | Non
         return withings_error(601, "Too Many Request")
     if fault.kind in {"http_429", "rate_limited"}:
         return json_response({"detail": "Request rate limit exceeded."}, 429, [retry_after])
+    if fault.kind == "http_403":
+        # Not the vendor's own word: the page of what stands before it.
+        page = b"<html><title>403 Forbidden</title><p>Out of scope.</html>"
+        return Response(status=403, body=page, headers=[("Content-Type", "text/html")])
+    if fault.kind == "scope_missing":
+        return json_response({}, 403, [("WWW-Authenticate", 'Bearer error="insufficient_scope"')])
     if fault.kind == "http_500":
         return json_response({"detail": "Internal server error."}, 500)
     return None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from simulator.configuration import origin_allowed
 from simulator.day import local
 from simulator.hooks import HOOK_MAKERS, Happening, hook_calls, hook_send, requests_make, subscription_add
 from simulator.person import person_of
@@ -85,6 +86,8 @@ class HookControl:
         try:
             document = _document(request)
             slug, url = _text(document, "slug"), _text(document, "callback_url")
+            if not origin_allowed(url, self._store.callback_origins):
+                raise _InvalidControlError("callback_url is at none of SIMULATOR_CALLBACK_ORIGINS.")
             subscription = subscription_add(
                 self._store,
                 slug=slug,

@@ -10,9 +10,10 @@ import http.client
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
+
+from simulator.configuration import origin_allowed
 
 if TYPE_CHECKING:
     import sqlite3
@@ -167,8 +168,9 @@ def requests_make(store: Store, happening: Happening) -> list[HookRequest]:
 
 
 def hook_send(store: Store, slug: str, request: HookRequest) -> HookReply:
-    """Send a request to a client on this machine and note its answer. Never raises for what the client does."""
-    reply = _sent(request)
+    """Send a request to a client that we are told of, and note its answer. Never raises for what the client does."""
+    allowed = origin_allowed(request.url, store.callback_origins)
+    reply = _sent(request) if allowed else HookReply(0, failure="origin_not_allowed")
     with store.writing() as connection:
         connection.execute(
             "INSERT INTO hook_call (slug, method, path, status, failure, sent_at) VALUES (?, ?, ?, ?, ?, ?)",
@@ -184,9 +186,8 @@ def hook_calls(store: Store) -> list[dict[str, object]]:
 
 def _sent(request: HookRequest) -> HookReply:
     parts = urlsplit(request.url)
-    if parts.scheme != "http" or not _is_loopback(parts.hostname or ""):
-        return HookReply(0, failure="not_loopback")
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=SEND_TIMEOUT_SECONDS)
+    opened = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = opened(parts.hostname or "", parts.port, timeout=SEND_TIMEOUT_SECONDS)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:
         connection.request(request.method, target, request.body.encode(), dict(request.headers))
@@ -198,13 +199,6 @@ def _sent(request: HookRequest) -> HookReply:
         return HookReply(0, failure="no_answer")
     finally:
         connection.close()
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _subscription(row: sqlite3.Row) -> Subscription:

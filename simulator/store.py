@@ -54,23 +54,6 @@ CREATE TABLE IF NOT EXISTS strava_limit (quarter_hour INTEGER NOT NULL, day INTE
 CREATE TABLE IF NOT EXISTS clock (id INTEGER PRIMARY KEY CHECK (id = 1), now REAL NOT NULL);
 """
 
-_RESET = (
-    "DELETE FROM sign_in",
-    "DELETE FROM access_grant",
-    "DELETE FROM code",
-    "DELETE FROM token",
-    "DELETE FROM fault",
-    "DELETE FROM request_count",
-    "DELETE FROM hook_subscription",
-    "DELETE FROM hook_call",
-    "DELETE FROM nonce",
-    "DELETE FROM password_challenge",
-    "DELETE FROM data_window",
-    "DELETE FROM strava_usage",
-    "DELETE FROM strava_limit",
-    "DELETE FROM clock",
-)
-
 
 def digest(secret: str) -> str:
     """What is stored in place of a secret."""
@@ -78,9 +61,13 @@ def digest(secret: str) -> str:
 
 
 class Store:
-    """The SQLite file. Connections are lent from a pool, one at a time; writers wait up to ten seconds."""
+    """The SQLite file. Connections are lent from a pool, one at a time; writers wait up to ten seconds.
 
-    def __init__(self, database: Path) -> None:
+    `callback_origins`: the clients that may be called (`simulator.configuration`).
+    """
+
+    def __init__(self, database: Path, callback_origins: tuple[str, ...] = ()) -> None:
+        self.callback_origins = callback_origins
         database.parent.mkdir(parents=True, exist_ok=True)
         self._database = database
         self._idle: SimpleQueue[sqlite3.Connection] = SimpleQueue()
@@ -154,5 +141,9 @@ class Store:
     def reset(self) -> None:
         """Forget everything: grants, tokens, faults, counts, and a stopped clock."""
         with self.writing() as connection:
-            for statement in _RESET:
-                connection.execute(statement)
+            # Vendors' modules make tables of their own beside those above.
+            names = connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+            )
+            for (name,) in names.fetchall():
+                connection.execute('DELETE FROM "{}"'.format(name.replace('"', '""')))  # noqa: S608 - our own tables

@@ -1,5 +1,6 @@
 """Summaries of the person's days, and single ones by their id."""
 
+from collections.abc import Collection
 from datetime import date
 from uuid import UUID
 
@@ -45,6 +46,17 @@ def summaries_of_days(
         message = f"More than {SUMMARIES_MAXIMUM} summaries; ask for a shorter time."
         raise invalid([Problem(("query", "start_date"), message, "too_many")], ErrorCode.QUERY_BUDGET_EXCEEDED)
     return rows
+
+
+def summaries_known(
+    team: TeamContext, user_id: UUID, resource: str, names: Collection[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """Those of `names`, a provider and what it calls the summary, that are kept. None without names."""
+    if not names:
+        return set()
+    rows = Summary.objects.for_team(team).filter(user_id=user_id, resource=resource)
+    rows = rows.filter(provider__in={provider for provider, _ in names}, external_id__in={name for _, name in names})
+    return set(rows.values_list("provider", "external_id")) & set(names)
 
 
 def summary_newest(team: TeamContext, user_id: UUID, resource: str, *, provider: str = "") -> Summary:

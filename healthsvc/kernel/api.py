@@ -26,6 +26,7 @@ from healthsvc.kernel.json_io import DEFAULT_BODY_LIMIT_BYTES
 from healthsvc.kernel.principal import Principal, TeamContext
 from healthsvc.kernel.scope import team_scope
 from healthsvc.kernel.typing import JSONValue
+from healthsvc.kernel.waiting import waiting_place_needed
 
 log = structlog.get_logger(__name__)
 
@@ -65,14 +66,17 @@ class ServiceViewSet(ViewSet):
 
     `access` must be declared. Path parameters whose name ends in `_id` are UUIDs unless named in
     `text_parameters`; they reach the handler parsed. `calls_network` views are not wrapped in a transaction when
-    an idempotency key is given. `audited` False leaves a view out of the audit trail (nothing personal in it).
-    `keeps_replies` False leaves idempotency keys aside: for bodies that carry their own identity, or are too large.
+    an idempotency key is given, and answer 503 at once while too many requests wait (`kernel.waiting`), unless
+    `waits_itself` says that they answer without waiting then. `audited` False leaves a view out of the audit trail
+    (nothing personal in it). `keeps_replies` False leaves idempotency keys aside: for bodies that carry their own
+    identity, or are too large, and for answers that hold a secret.
     """
 
     access: ClassVar[Access | None] = None
     text_parameters: ClassVar[frozenset[str]] = frozenset({"client_user_id"})
     body_limit_bytes: ClassVar[int] = DEFAULT_BODY_LIMIT_BYTES
     calls_network: ClassVar[bool] = False
+    waits_itself: ClassVar[bool] = False
     keeps_replies: ClassVar[bool] = True
     audited: ClassVar[bool] = True
     deprecation: ClassVar[Mapping[str, Deprecation]] = {}
@@ -111,19 +115,15 @@ class ServiceViewSet(ViewSet):
             raise ServiceError(ErrorCode.NOT_AUTHENTICATED, self._key_wanted())
 
     def _key_wanted(self) -> str:
+        team = f"a team key (sk_… or pk_…) in the header {settings.TEAM_KEY_HEADERS[0]}"
+        link = f"{team}, or a link token in {settings.LINK_TOKEN_HEADERS[0]}"
         wanted = {
-            Access.MANAGEMENT: ("a management key (mg_…)", settings.MANAGEMENT_KEY_HEADERS[0]),
-            Access.LINK_OR_TEAM: ("a team key or a link token", settings.TEAM_KEY_HEADERS[0]),
-            Access.LINK_ANY_OR_TEAM: ("a team key or a link token", settings.TEAM_KEY_HEADERS[0]),
-            Access.SESSION_OR_TEAM: (
-                "a team key, or a session's access token in Authorization,",
-                settings.TEAM_KEY_HEADERS[0],
-            ),
+            Access.MANAGEMENT: f"a management key (mg_…) in the header {settings.MANAGEMENT_KEY_HEADERS[0]}",
+            Access.LINK_OR_TEAM: link,
+            Access.LINK_ANY_OR_TEAM: link,
+            Access.SESSION_OR_TEAM: f"{team}, or a session's access token in Authorization: Bearer …",
         }
-        what, header = wanted.get(
-            self.access or Access.TEAM, ("a team key (sk_… or pk_…)", settings.TEAM_KEY_HEADERS[0])
-        )
-        return f"{ErrorCode.NOT_AUTHENTICATED.meaning} Send {what} in the header {header}."
+        return f"{ErrorCode.NOT_AUTHENTICATED.meaning} Send {wanted.get(self.access or Access.TEAM, team)}."
 
     def check_throttles(self, request: Request) -> None:
         """Count the request against its key."""
@@ -171,6 +171,8 @@ class ServiceViewSet(ViewSet):
         method = (request.method or "").lower()
         known = method in self.http_method_names
         handler: Handler = getattr(self, method, self._no_such_method) if known else self._no_such_method
+        if self.calls_network and not self.waits_itself:
+            handler = self._with_a_place(handler)
         if method != "post" or not self.keeps_replies or not isinstance(request.user, Principal):
             return handler(request, *self.args, **self.kwargs)
         keeper = hooks.reply_keeper()
@@ -178,6 +180,13 @@ class ServiceViewSet(ViewSet):
         if kept is not None:
             return kept
         return self._answer_once(request, handler)
+
+    def _with_a_place(self, handler: Handler) -> Handler:
+        def placed(*args: Any, **kwargs: Any) -> Response:
+            with waiting_place_needed(self.team.team_id):
+                return handler(*args, **kwargs)
+
+        return placed
 
     def _no_such_method(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         raise ServiceError(ErrorCode.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(self.allowed_methods)})

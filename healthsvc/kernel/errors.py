@@ -84,7 +84,10 @@ class Problem:
 
 
 class ServiceError(Exception):
-    """A refusal the caller is told of. `detail` None means the code's own meaning."""
+    """A refusal the caller is told of. `detail` None means the code's own meaning.
+
+    `retry_after_seconds` above 0 says when to come back; here it becomes a header, so that services need know none.
+    """
 
     def __init__(
         self,
@@ -92,11 +95,15 @@ class ServiceError(Exception):
         detail: JSONValue = None,
         *,
         headers: Mapping[str, str] | None = None,
+        retry_after_seconds: int = 0,
     ) -> None:
         super().__init__(code.code)
         self.code = code
         self.detail: JSONValue = code.meaning if detail is None else detail
+        self.retry_after_seconds = retry_after_seconds
         self.headers = dict(headers or {})
+        if retry_after_seconds:
+            self.headers["Retry-After"] = str(retry_after_seconds)
 
 
 def invalid(problems: Sequence[Problem], code: ErrorCode = ErrorCode.VALIDATION_FAILED) -> ServiceError:

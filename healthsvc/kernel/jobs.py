@@ -11,10 +11,13 @@ from uuid import UUID
 
 import structlog
 from celery import Celery, Task
+from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.db import transaction
 from django.utils.module_loading import import_string
 from kombu.exceptions import OperationalError
+
+from healthsvc.kernel.errors import is_outage
 
 log = structlog.get_logger(__name__)
 
@@ -26,6 +29,11 @@ def enqueue(task_name: str, **ids: UUID | int | str) -> None:
     """Send `task_name` once the current transaction commits. `ids` must be identifiers, never health data."""
     message = {name: str(value) if isinstance(value, UUID) else value for name, value in ids.items()}
     transaction.on_commit(partial(broker.send, task_name, message))
+
+
+def is_interruption(error: BaseException) -> bool:
+    """Whether work was stopped rather than failed: the worker's time is over, or the database is away."""
+    return isinstance(error, SoftTimeLimitExceeded) or is_outage(error)
 
 
 class _Broker:

@@ -1,4 +1,5 @@
-"""Rate limits per key: a fixed window in Redis, told by the RateLimit headers of draft-ietf-httpapi-ratelimit.
+"""Rate limits per key, or per what a caller names: a fixed window in Redis, told by the RateLimit headers of
+draft-ietf-httpapi-ratelimit.
 
 Where Redis can't be reached the request goes through and a warning is logged: a limit protects the service, and an
 outage of the limiter must not become an outage of the service.
@@ -20,11 +21,12 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RatePolicy:
-    """At most `quota` requests in each `window_seconds`."""
+    """At most `quota` requests in each `window_seconds`. `counted` says what is counted, as a refusal tells it."""
 
     name: str
     quota: int
     window_seconds: int
+    counted: str = "requests with this key"
 
 
 def default_policy() -> RatePolicy:
@@ -58,8 +60,6 @@ def limit_take(policy: RatePolicy, counted: str) -> dict[str, str]:
         "RateLimit": f'"{policy.name}";r={max(0, policy.quota - used)};t={reset_seconds}',
     }
     if used > policy.quota:
-        detail = f"More than {policy.quota} requests in {policy.window_seconds} seconds with this key."
-        raise ServiceError(
-            ErrorCode.RATE_LIMITED, detail, headers={**headers, "Retry-After": str(max(1, reset_seconds))}
-        )
+        detail = f"More than {policy.quota} {policy.counted} in {policy.window_seconds} seconds."
+        raise ServiceError(ErrorCode.RATE_LIMITED, detail, headers=headers, retry_after_seconds=max(1, reset_seconds))
     return headers

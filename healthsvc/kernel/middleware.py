@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import structlog
 from django.conf import settings
-from django.core.exceptions import DisallowedHost, SuspiciousOperation
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import DisallowedHost, PermissionDenied, SuspiciousOperation
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import Resolver404, resolve
 
@@ -58,8 +58,8 @@ class RequestMiddleware:
         return response
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> None:
-        """Log what a page failed of; API views answer and log their failures themselves."""
-        if not isinstance(exception, SuspiciousOperation):
+        """Log what a page failed of, and no refusal; API views answer and log their failures themselves."""
+        if not isinstance(exception, (Http404, PermissionDenied, SuspiciousOperation)):
             log.error("page_failed", route=_route(request), exc_info=exception)
 
     def _answered(self, request: HttpRequest) -> HttpResponseBase:

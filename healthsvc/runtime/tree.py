@@ -1,6 +1,7 @@
 """What `manage.py up` runs: ports, the environment of the children, and the table of programs."""
 
 import os
+import secrets as randomness
 import socket
 import sys
 from collections.abc import Collection, Mapping
@@ -14,7 +15,7 @@ from healthsvc.runtime.processes import Program
 WORKER_GRACE_SECONDS = 30.0
 _LOOPBACK = "127.0.0.1"
 #: Requests served at once by a process. A slow upload or a waiting refresh holds one; each holds a connection.
-_BLOCKING_THREADS = 16
+WEB_THREADS = 16
 #: Celery warns about pickled messages under root; ours are JSON and it accepts nothing else.
 _NO_ROOT_WARNING = "ignore:You're running the worker with superuser privileges"
 
@@ -47,6 +48,7 @@ class TreeSettings:
     worker_count: int
     postgres_account: str
     project: Path
+    web_threads: int = WEB_THREADS
 
     @classmethod
     def from_environment(cls, project: Path) -> "TreeSettings":
@@ -68,6 +70,7 @@ class TreeSettings:
             ports=ports,
             worker_count=env_int("WORKER_CONCURRENCY", 2, minimum=1, maximum=64),
             postgres_account=env_str("HEALTHSVC_POSTGRES_ACCOUNT", ""),
+            web_threads=env_int("WEB_THREADS", WEB_THREADS, minimum=4, maximum=256),
             project=project,
         )
 
@@ -104,6 +107,9 @@ def base_environment(settings: TreeSettings, secrets: Mapping[str, str]) -> dict
         "MANAGEMENT_URL": f"http://localhost:{ports.management}",
         "SIMULATOR_URL": f"http://{_LOOPBACK}:{ports.simulator}",
         "SIMULATOR_DATABASE": str(folder / "simulator.sqlite3"),
+        # Whoever reaches the simulator may play at it; its controls open to the developer of this machine alone.
+        "SIMULATOR_CONTROLS": "true",
+        "SIMULATOR_CONTROL_SECRET": randomness.token_urlsafe(32),
         "HEALTHSVC_BROKER_DIR": str(folder / "broker"),
         **{name: value for name, value in secrets.items() if not environment.get(f"{name}_FILE")},
     }
@@ -161,7 +167,7 @@ def _granian(settings: TreeSettings, environment: Mapping[str, str], name: str, 
             "--workers",
             "1",
             "--blocking-threads",
-            str(_BLOCKING_THREADS),
+            str(settings.web_threads),
         ),
         *("--host", settings.host, "--port", str(port), "--no-ws", "--log-level", "error", application),
     )

@@ -25,6 +25,8 @@ from healthsvc.runtime.tree import TreeSettings
 
 #: Which variables of the running tree other commands on the same data folder need.
 CONNECTION_FILE = "environment.json"
+#: What the simulator's controls are opened by (`simulator.app`).
+_CONTROL_HEADER = "X-Simulator-Control"
 _SERVER_TIER, _SERVICE_TIER = 0, 1
 _READY_SECONDS = 120.0
 
@@ -85,6 +87,8 @@ class _Tree:
         environment = tree.base_environment(settings, kept_secrets(settings.data_folder))
         environment |= self._redis() | self._postgres()
         write_private_json(settings.data_folder / CONNECTION_FILE, _ours(environment))
+        controls = f"{_CONTROL_HEADER}: {environment['SIMULATOR_CONTROL_SECRET']}\n"
+        write_private_text(settings.data_folder / "simulator.header", controls)
         for step in tree.steps(settings, environment):
             self._supervisor.run_once(step, tier=_SERVICE_TIER)
         for service in tree.services(settings, environment, self._commands):

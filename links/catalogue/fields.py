@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from datetime import date
 from enum import StrEnum
 from typing import Any, Final, TypeVar
 
@@ -9,6 +10,16 @@ from django.core.exceptions import ImproperlyConfigured
 
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 _CLASS_PATH: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+#: What a value must be, in the words of the file's own language.
+_KINDS: Final[Mapping[type[Any], str]] = {
+    str: 'a text: "in quotes"',
+    bool: "true or false",
+    int: "a whole number",
+    date: "a date: 2026-11-02",
+    list: 'a list: ["one", "another"]',
+    dict: "a table",
+}
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -30,7 +41,7 @@ class Fields:
         if value is None:
             raise self.fail(field, "is missing.")
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise self.fail(field, f"must be {kind.__name__}.")
+            raise self.fail(field, f"must be {_KINDS[kind]}.")
         return value
 
     def number(self, field: str, lowest: int, highest: int, default: int | None = None) -> int:

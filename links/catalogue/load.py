@@ -150,9 +150,13 @@ def provider_read(file_name: str, values: Mapping[str, Any], shown_as: str = "")
         password=_password(source.table("password")) if "password" in source.names() else None,
         connector=source.class_path("connector"),
         password_adapter=source.class_path("password_adapter"),
+        words=source.texts("words"),
+        scope_words=_scope_words(source.table("scope_words", {})),
+        file=source.name,
     )
     source.end()
     _check_together(source, provider)
+    _check_words(source, provider)
     return provider
 
 
@@ -165,6 +169,8 @@ def _closed_on(source: Fields, state: ProviderState) -> date | None:
 
 def _check_together(source: Fields, provider: Provider) -> None:
     """What one part of the file says of another."""
+    if provider.state is ProviderState.CLOSED and provider.closed_on is None and not provider.note:
+        raise source.fail("closed_on", "or a note is needed: a closed provider has a date, or says that there is none.")
     by_name = provider.login in (LoginKind.PASSWORD, LoginKind.EMAIL)
     if provider.password and not by_name:
         raise source.fail("password", "is only for a password or e-mail login.")
@@ -196,6 +202,29 @@ def _resources(source: Fields) -> Mapping[str, ResourceOffer]:
         )
         table.end()
     return {name: found[name] for name in resource_words() if name in found}
+
+
+def _scope_words(source: Fields) -> Mapping[str, ResourceWords]:
+    found: dict[str, ResourceWords] = {}
+    for scope in source.names():
+        table = source.table(scope)
+        found[scope] = ResourceWords(table.take("title", str), table.take("words", str))
+        table.end()
+    return found
+
+
+def _check_words(source: Fields, provider: Provider) -> None:
+    """People are told of nothing that isn't there, and of everything that they may give on top."""
+    unknown = sorted(set(provider.words) - set(provider.resources))
+    if unknown:
+        raise source.fail("words", f"tell of {', '.join(unknown)}, which [resources] does not name.")
+    on_top = set(provider.scopes_on_top)
+    untold = sorted(on_top - set(provider.scope_words))
+    if untold:
+        raise source.fail("scope_words", f"must tell a person what they give with {', '.join(untold)}.")
+    idle = sorted(set(provider.scope_words) - on_top)
+    if idle:
+        raise source.fail("scope_words", f"tell of {', '.join(idle)}, which no resource has as optional alone.")
 
 
 #: What an authorisation request is made of (RFC 6749, 4.1.1; RFC 7636, 4.3).

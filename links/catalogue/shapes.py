@@ -140,7 +140,9 @@ class Provider:
     """One provider. `resources` is in the order the hosted page shows them.
 
     `connector` and `password_adapter` are `module:Class` paths, empty where the service has none. `rank` orders the
-    hosted page: lower is asked for more often.
+    hosted page: lower is asked for more often. `words` is what a person reads of a resource where it is not what
+    resources.toml says, and `scope_words` what they read of an optional scope that they may give on top. `file` is
+    where it was read.
     """
 
     slug: str
@@ -158,6 +160,9 @@ class Provider:
     rank: int = 1000
     connector: str = ""
     password_adapter: str = ""
+    words: Mapping[str, str] = field(default_factory=dict)
+    scope_words: Mapping[str, ResourceWords] = field(default_factory=dict)
+    file: str = field(default="", compare=False)
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -166,3 +171,15 @@ class Provider:
         for needs in self.resources.values():
             asked += [*needs.required, *needs.optional]
         return tuple(dict.fromkeys(asked))
+
+    @property
+    def scopes_on_top(self) -> Mapping[str, tuple[str, ...]]:
+        """The scopes that nothing needs, each with the resources that it adds to."""
+        needed = {scope for needs in self.resources.values() for scope in needs.required}
+        needed |= set(self.oauth.base_scopes if self.oauth else ())
+        found: dict[str, tuple[str, ...]] = {}
+        for name, needs in self.resources.items():
+            for scope in needs.optional:
+                if scope not in needed:
+                    found[scope] = (*found.get(scope, ()), name)
+        return found

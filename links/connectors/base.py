@@ -14,7 +14,8 @@ from links.connectors.wire import Access
 class Pulled:
     """What one window of days gave. `time_zone` is where the person was at its end, where the provider told.
 
-    A stream's workout is among the summaries here, or was stored before.
+    A stream's workout is among the summaries or the `workouts` here, or was stored before. `workouts` are told in less
+    than full: they are stored only where there is none yet.
     """
 
     series: tuple[SeriesBatch, ...] = ()
@@ -22,6 +23,7 @@ class Pulled:
     streams: tuple[StreamRecord, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     time_zone: str | None = None
+    workouts: tuple[SummaryRecord, ...] = ()
 
 
 class Connector(Protocol):

@@ -1,6 +1,7 @@
 """What can go wrong at a provider, sorted by what helps."""
 
 from enum import StrEnum
+from typing import Final
 
 from links.constants import ConnectionErrorType
 
@@ -12,8 +13,15 @@ class FailureKind(StrEnum):
     UNAVAILABLE = "provider_unavailable"  # try again
     TRANSPORT = "transport_failure"  # try again: no answer, or only a part of one
     TOKEN_REJECTED = "token_rejected"  # noqa: S105 - a kind; renew the tokens
+    FORBIDDEN = "provider_forbidden"  # try again: refused without a reason, by a proxy or for a while
     SCOPE_MISSING = "scope_missing"  # the person did not allow it
     REFUSED = "non_retriable_error"  # the same again would be refused again
+
+
+#: Failures that the same call would meet again.
+LASTING: Final = frozenset({FailureKind.REFUSED, FailureKind.SCOPE_MISSING})
+#: Failures of what was asked for, not of the provider: when a pull has ended so, its resource rests.
+REFUSALS: Final = LASTING | {FailureKind.FORBIDDEN}
 
 
 class ProviderFailure(Exception):  # noqa: N818 - it is the provider's failure, not an error of ours

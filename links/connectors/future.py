@@ -43,6 +43,7 @@ def future_left_out(pulled: Pulled, now: datetime) -> Pulled:
         series=tuple(one for one in batches if len(one.samples)),
         summaries=summaries,
         streams=streams,
+        workouts=tuple(one for one in pulled.workouts if not _ahead(one, latest)),
         refusals=(*pulled.refusals, *refused),
     )
 

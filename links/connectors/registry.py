@@ -74,9 +74,14 @@ def _made(path: str) -> Any:
 def _checked(slug: str, field: str, path: str) -> Any:
     try:
         return _made(path)
-    except (ImportError, TypeError) as error:
-        raise _mistake(slug, field, f"{path} can't be made: {error}") from None
+    except ModuleNotFoundError as error:
+        reason = f"there is no module {error.name}; is its folder in PYTHONPATH?"
+    except ImportError as error:
+        reason = str(error)
+    except TypeError as error:
+        reason = f"it is made without arguments. ({error})"
+    raise _mistake(slug, field, f"{path} can't be made: {reason}")
 
 
 def _mistake(slug: str, field: str, message: str) -> ImproperlyConfigured:
-    return ImproperlyConfigured(f"links/catalogue: {slug}.toml: {field} {message}")
+    return ImproperlyConfigured(f"links/catalogue: {catalogue()[slug].file}: {field} {message}")

@@ -19,6 +19,11 @@ RATE_WAIT_SECONDS: Final = 60
 #: What a call that worked is answered with.
 _GOOD: Final = (200, 201)
 _DELETED: Final = (200, 202, 204, 404, 410)
+#: What a refusal for the scope is called, and what vendors' own words for it have in common.
+_SCOPE_ERRORS: Final = ("insufficient_scope", "invalid_scope")
+_SCOPE_WORDS: Final = ("scope", "consent")
+#: How deep in a refusal its words are looked for.
+_SAID_DEPTH: Final = 5
 
 
 def _nothing() -> None:
@@ -160,13 +165,38 @@ def no_reply(error: OutboundError) -> ProviderFailure:
 
 
 def failure_of(reply: HttpReply) -> ProviderFailure:
-    """What a reply that is no answer asks of us, by its status."""
+    """What a reply that is no answer asks of us, by its status; a 403 is of the scope only where the reply says so."""
     if reply.status == 429:
         return ProviderFailure(FailureKind.RATE_LIMITED, retry_after_seconds=retry_after_seconds(reply))
     if reply.status >= 500 or reply.status == 408:
         return ProviderFailure(FailureKind.UNAVAILABLE)
-    kinds = {401: FailureKind.TOKEN_REJECTED, 403: FailureKind.SCOPE_MISSING}
-    return ProviderFailure(kinds.get(reply.status, FailureKind.REFUSED))
+    if reply.status == 403:
+        return ProviderFailure(FailureKind.SCOPE_MISSING if names_scope(reply) else FailureKind.FORBIDDEN)
+    return ProviderFailure(FailureKind.TOKEN_REJECTED if reply.status == 401 else FailureKind.REFUSED)
+
+
+def names_scope(reply: HttpReply) -> bool:
+    """Whether a refusal is told to be for what the person has not allowed.
+
+    By its `WWW-Authenticate` (RFC 6750, 3.1; some servers write `invalid_scope`), or by a JSON object whose texts speak
+    of scopes or consents. A page of a proxy is neither, whatever words are on it.
+    """
+    if any(error in reply.headers.get("WWW-Authenticate", "") for error in _SCOPE_ERRORS):
+        return True
+    try:
+        return _speaks_of_scope(json_object(reply.body), _SAID_DEPTH)
+    except ProviderFailure:
+        return False
+
+
+def _speaks_of_scope(value: JSONValue, depth: int) -> bool:
+    if isinstance(value, str):
+        return any(word in value.lower() for word in _SCOPE_WORDS)
+    if depth and isinstance(value, Mapping):
+        return any(_speaks_of_scope(one, depth - 1) for one in value.values())
+    if depth and isinstance(value, list):
+        return any(_speaks_of_scope(one, depth - 1) for one in value)
+    return False
 
 
 def _json(body: bytes) -> JSONValue:

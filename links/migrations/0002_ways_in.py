@@ -100,6 +100,7 @@ class Migration(migrations.Migration):
                         base_field=models.CharField(max_length=200), blank=True, default=list, size=None
                     ),
                 ),
+                ("attempts", models.PositiveSmallIntegerField(default=0)),
                 ("error_code", models.CharField(blank=True, default="", max_length=60)),
             ],
             options={
@@ -333,6 +334,7 @@ class Migration(migrations.Migration):
                 ("attempts", models.PositiveSmallIntegerField(default=0)),
                 ("lease_until", models.DateTimeField(null=True)),
                 ("not_before", models.DateTimeField()),
+                ("called_at", models.DateTimeField(null=True)),
                 ("error_code", models.CharField(blank=True, default="", max_length=60)),
                 ("created_at", models.DateTimeField()),
                 ("ended_at", models.DateTimeField(null=True)),
@@ -454,6 +456,33 @@ class Migration(migrations.Migration):
             model_name="pull",
             name="started_at",
             field=models.DateTimeField(null=True),
+        ),
+        migrations.AddField(
+            model_name="pull",
+            name="asked_again",
+            field=models.BooleanField(default=False),
+        ),
+        migrations.AddField(
+            model_name="pull",
+            name="given_up_before",
+            field=models.PositiveSmallIntegerField(default=0),
+        ),
+        migrations.AddField(
+            model_name="pull",
+            name="woken_at",
+            field=models.DateTimeField(null=True),
+        ),
+        migrations.AddIndex(
+            model_name="pull",
+            index=models.Index(
+                condition=models.Q(("status", "in_progress")), fields=["lease_until"], name="links_pull_running"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="pull",
+            index=models.Index(
+                condition=models.Q(("woken_at__isnull", False)), fields=["woken_at"], name="links_pull_woken"
+            ),
         ),
         migrations.AlterField(
             model_name="connection",

@@ -58,6 +58,8 @@ class BulkOpItem(TeamRow):
     external_user_id = models.CharField(max_length=200, blank=True, default="")
     access_expires_at = models.DateTimeField(null=True)
     scopes = ArrayField(models.CharField(max_length=200), default=list, blank=True)
+    #: How often it failed for a reason nobody foresaw.
+    attempts = models.PositiveSmallIntegerField(default=0)
     error_code = models.CharField(max_length=60, blank=True, default="")
 
     objects = TeamQuerySet["BulkOpItem"].as_manager()

@@ -144,6 +144,8 @@ class Revocation(TeamRow):
     attempts = models.PositiveSmallIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
     not_before = models.DateTimeField()
+    #: When the last attempt went to the provider: from then on the grant may be over.
+    called_at = models.DateTimeField(null=True)
     #: Why the last attempt failed; of one that is done, why nothing had to be revoked, if so.
     error_code = models.CharField(max_length=60, blank=True, default="")
     created_at = models.DateTimeField()

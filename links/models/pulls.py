@@ -27,9 +27,15 @@ class Pull(TeamRow):
     done_until_on = models.DateField(null=True)
     #: Failures so far; a window that was stored sets it back to nought.
     attempts = models.PositiveSmallIntegerField(default=0)
+    #: Something changed at the provider, or somebody asked, while a worker was at it: what it has read may be old.
+    asked_again = models.BooleanField(default=False)
+    #: Backfills of the resource that were given up in a row before this one.
+    given_up_before = models.PositiveSmallIntegerField(default=0)
     #: Counts claims, so that a worker whose lease ran out can't write any more.
     claim = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
+    #: When a worker was told of it last; null once one has taken it, or found that it must wait.
+    woken_at = models.DateTimeField(null=True)
     not_before = models.DateTimeField()
     error_code = models.CharField(max_length=60, blank=True, default="")
     created_at = models.DateTimeField()
@@ -59,4 +65,14 @@ class Pull(TeamRow):
                 condition=models.Q(status__in=[status.value for status in PULL_OPEN]),
             ),
             models.Index(fields=["connection", "resource", "end_on"], name="links_pull_of_connection"),
+            models.Index(
+                fields=["lease_until"],
+                name="links_pull_running",
+                condition=models.Q(status=PullStatus.IN_PROGRESS.value),
+            ),
+            models.Index(
+                fields=["woken_at"],
+                name="links_pull_woken",
+                condition=models.Q(woken_at__isnull=False),
+            ),
         ]

@@ -13,9 +13,10 @@ from links.choices import Choice, choices_of, is_something, scopes_left_out, sha
 from links.constants import LinkErrorType
 from links.models import LinkSession, LinkToken
 from links.pages.answers import address, cookie_give, go, page
-from links.pages.endings import ended
+from links.pages.endings import ended_elsewhere
 from links.pages.sessions import APP_LOGINS, Visit, in_the_app, is_offered, living, session_page
 from links.pages.shown import SEARCH_MAXIMUM_CHARACTERS, found_by, groups_of, provider_shown
+from links.pages.told import Told, told_find, told_forget, told_go
 from links.services.tokens import Opened, link_open, link_token_find
 from links.services.visits import visit_ask, visit_leave_out
 
@@ -33,10 +34,10 @@ def open_token(request: HttpRequest) -> HttpResponse:
     """
     token = link_token_find(request.GET.get("token", "")[:_PARAMETER_MAXIMUM_CHARACTERS])
     if token is None:
-        return ended(request, LinkErrorType.INVALID_TOKEN, None)
+        return ended_elsewhere(LinkErrorType.INVALID_TOKEN, None)
     opened = link_open(token=token)
     if not isinstance(opened, Opened):
-        return ended(request, opened, token)
+        return ended_elsewhere(opened, token)
     asked = request.GET.get("provider", "")[:_PARAMETER_MAXIMUM_CHARACTERS]
     with team_scope(token.context):
         brand = brand_of(token.context)
@@ -80,11 +81,12 @@ def consent(visit: Visit, slug: str) -> HttpResponse:
         return in_app_only(visit, provider)
     way = selectors.login_way(provider, visit.token.context.environment)
     choices = choices_of(provider) if way is LoginKind.OAUTH else ()
-    kept = _kept(visit, choices)
+    here = visit.at("link_consent", slug=slug)
     if visit.request.method != "POST":
-        return _consent_page(visit, provider, choices, kept)
+        return told_forget(visit, _consent_page(visit, provider, choices, told_find(visit, here)))
+    kept = set(visit.request.POST.getlist("keep"))
     if choices and not is_something(choices, kept):
-        return _consent_page(visit, provider, choices, kept, problem="Leave at least one ticked, or choose Not now.")
+        return told_go(visit, here, Told("Leave at least one ticked, or choose Not now."))
     visit_leave_out(session=visit.session, scopes=scopes_left_out(choices, kept))
     return go(visit.at("link_onward", slug=slug), visit.brand)
 
@@ -139,30 +141,20 @@ def in_app_only(visit: Visit, provider: Provider) -> HttpResponse:
     return page(visit.request, "links/ended.html", context, brand=visit.brand)
 
 
-def _consent_page(
-    visit: Visit, provider: Provider, choices: tuple[Choice, ...], kept: set[str], *, problem: str = ""
-) -> HttpResponse:
+def _consent_page(visit: Visit, provider: Provider, choices: tuple[Choice, ...], told: Told | None) -> HttpResponse:
     way = selectors.login_way(provider, visit.token.context.environment)
+    out = {scope for choice in choices for scope in choice.scopes} if told else set(visit.session.scopes_left_out)
     context = {
         **visit.context(),
         "provider": provider_shown(visit, provider),
-        "by_form": way is not LoginKind.OAUTH,
+        "way": str(way),
         "resources": shared_resources(provider),
-        "choices": [{"choice": choice, "kept": choice.name in kept} for choice in choices],
+        "choices": [{"choice": choice, "kept": not out.intersection(choice.scopes)} for choice in choices],
         "backfill_days": provider.backfill_days,
-        "problem": problem,
+        "problem": told.problem if told else "",
         "continue_url": visit.at("link_depart", slug=provider.slug),
     }
-    status = 422 if problem else 200
-    return page(visit.request, "links/consent.html", context, brand=visit.brand, status=status, has_form=bool(choices))
-
-
-def _kept(visit: Visit, choices: tuple[Choice, ...]) -> set[str]:
-    """The names of the choices that are ticked: as sent, else as this session left them, which begins with all."""
-    if visit.request.method == "POST":
-        return set(visit.request.POST.getlist("keep"))
-    out = set(visit.session.scopes_left_out)
-    return {choice.name for choice in choices if not out.intersection(choice.scopes)}
+    return page(visit.request, "links/consent.html", context, brand=visit.brand, has_form=bool(choices))
 
 
 def _first_step(session: LinkSession, token: LinkToken, asked: str) -> str:

@@ -9,17 +9,19 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from healthsvc.kernel.scope import team_scope
+from healthsvc.kernel.waiting import waiting_place
 from links import selectors
 from links.brand import brand_of
 from links.catalogue import LoginKind, Provider, catalogue
 from links.choices import choices_of
 from links.constants import LinkErrorType
 from links.pages.answers import address, cookie_give, cookie_read, go, page
+from links.pages.busy import busy_page
 from links.pages.choosing import in_app_only, not_here
-from links.pages.endings import ended
+from links.pages.endings import ended, ended_elsewhere
 from links.pages.results import finished
 from links.pages.sessions import APP_LOGINS, Visit, is_offered, living, session_page
-from links.services.logins import login_begin, login_finish, returned_read
+from links.services.logins import login_begin, login_finish, returned_read, returned_team
 from links.services.refusals import LinkRefused
 from links.services.visits import visit_end, visit_leave_out, window_open, window_ticket
 
@@ -39,6 +41,9 @@ def depart(visit: Visit, slug: str) -> HttpResponse:
     if provider.login in APP_LOGINS:
         return in_app_only(visit, provider)
     environment = visit.token.context.environment
+    if not selectors.provider_connectable(visit.token.context, provider):
+        visit_end(session=visit.session, provider=slug, error_type=LinkErrorType.PROVIDER_API_ERROR)
+        return finished(visit)
     if selectors.login_way(provider, environment) in (LoginKind.PASSWORD, LoginKind.EMAIL):
         return go(visit.at("link_login", slug=slug), visit.brand)
     if visit.session.scopes_left_out and not choices_of(provider):
@@ -58,7 +63,7 @@ def window(request: HttpRequest) -> HttpResponse:
     """`/link/window?ticket=…`: a tab of its own for the way to a provider, opened out of a frame."""
     opened = window_open(ticket=request.GET.get("ticket", "")[:_TICKET_MAXIMUM_CHARACTERS])
     if isinstance(opened, LinkErrorType):
-        return ended(request, opened, None)
+        return ended_elsewhere(opened, None)
     made, slug = opened
     with team_scope(made.session.context):
         brand = brand_of(made.session.context)
@@ -71,7 +76,14 @@ def window(request: HttpRequest) -> HttpResponse:
 def callback(request: HttpRequest, slug: str) -> HttpResponse:
     """`/link/callback/{slug}`: where a provider sends the person back to."""
     returned = returned_read(provider=slug, given=dict(request.GET.lists()))
-    session = login_finish(returned=returned, cookie_of=lambda session_id: cookie_read(request, session_id))
+    team = returned_team(returned)
+    if team is None:
+        return ended(request, LinkErrorType.INVALID_TOKEN, None)
+    with waiting_place(team.team_id) as may_wait:
+        if not may_wait:
+            # The return is not used up: the same address goes on where it stands.
+            return busy_page(request)
+        session = login_finish(returned=returned, cookie_of=lambda session_id: cookie_read(request, session_id))
     if session is None:
         return ended(request, LinkErrorType.INVALID_TOKEN, None)
     with team_scope(session.context):

@@ -5,17 +5,19 @@ from typing import Final, TypeAlias
 
 from django.http import HttpResponse
 
+from healthsvc.kernel.waiting import waiting_place
 from links import selectors
 from links.catalogue import LoginKind, Provider, catalogue
 from links.choices import shared_resources
 from links.constants import LinkErrorType
 from links.forms import CodeForm, EmailForm, LinkForm, PasswordForm
 from links.pages.answers import go, page
+from links.pages.busy import BUSY_WORDS
 from links.pages.choosing import not_here
-from links.pages.endings import ended
 from links.pages.results import finished_by_form
 from links.pages.sessions import SessionPage, Visit, is_offered, living, session_page
 from links.pages.shown import provider_shown
+from links.pages.told import Told, told_find, told_forget, told_go
 from links.pages.words import failure_words
 from links.services.password_logins import (
     LinkOutcome,
@@ -52,6 +54,9 @@ def _by_form(*kinds: LoginKind) -> Callable[[ProviderPage], SessionPage]:
                 return not_here(visit)
             if selectors.login_way(provider, visit.token.context.environment) not in kinds:
                 return not_here(visit)
+            if not selectors.provider_connectable(visit.token.context, provider):
+                # Nobody types a password for nothing; the way there says why.
+                return go(visit.at("link_depart", slug=slug), visit.brand)
             return show(visit, provider)
 
         return found
@@ -67,10 +72,16 @@ def login(visit: Visit, provider: Provider) -> HttpResponse:
     form = _login_form(visit, provider)
     if visit.request.method != "POST":
         return _login_page(visit, provider, form)
+    here = visit.at("link_login", slug=provider.slug)
     if not form.is_valid():
-        return _login_page(visit, provider, form, status=422)
-    found = _login_tried(visit, provider, form)
-    return _answered(visit, provider, found, lambda: _login_refused(visit, provider, form, found))
+        return _told_again(visit, here, form)
+    with waiting_place(visit.token.context.team_id) as may_wait:
+        if not may_wait:
+            return _told_again(visit, here, form, BUSY_WORDS)
+        found = _login_tried(visit, provider, form)
+    return _answered(
+        visit, provider, found, lambda: _told_again(visit, here, form, _told(visit, provider, form, found))
+    )
 
 
 @session_page("GET", "POST")
@@ -85,15 +96,18 @@ def code(visit: Visit, provider: Provider) -> HttpResponse:
     if visit.request.method != "POST":
         return _code_page(visit, provider, form, wanted)
     if not form.is_valid():
-        return _code_page(visit, provider, form, wanted, status=422)
-    found = password_mfa_complete(
-        team=visit.token.context,
-        user_id=visit.token.user_id,
-        provider=provider,
-        code=form.cleaned_data["code"],
-        link_token=visit.token,
-    )
-    return _answered(visit, provider, found, lambda: _code_refused(visit, provider, form, wanted, found))
+        return _told_again(visit, visit.at("link_code", slug=provider.slug), form)
+    with waiting_place(visit.token.context.team_id) as may_wait:
+        if not may_wait:
+            return _told_again(visit, visit.at("link_code", slug=provider.slug), form, BUSY_WORDS)
+        found = password_mfa_complete(
+            team=visit.token.context,
+            user_id=visit.token.user_id,
+            provider=provider,
+            code=form.cleaned_data["code"],
+            link_token=visit.token,
+        )
+    return _answered(visit, provider, found, lambda: _code_refused(visit, provider, form, found))
 
 
 def _answered(
@@ -107,10 +121,7 @@ def _answered(
         return finished_by_form(visit)
     if visit.token.redirects_on_error and visit.token.redirect_url:
         return finished_by_form(visit)
-    if found.error_type in _TOKEN_ENDS:
-        close_url = visit.at("link_close")
-        return ended(visit.request, found.error_type, visit.token, brand=visit.brand, close_url=close_url)
-    return refused()
+    return go(visit.at("link_result"), visit.brand) if found.error_type in _TOKEN_ENDS else refused()
 
 
 def _login_tried(visit: Visit, provider: Provider, form: PasswordForm | EmailForm) -> LinkOutcome:
@@ -144,20 +155,18 @@ def _login_form(visit: Visit, provider: Provider) -> PasswordForm | EmailForm:
     return PasswordForm(given, username_label=label, regions=regions)
 
 
-def _login_refused(visit: Visit, provider: Provider, form: LinkForm, found: LinkOutcome) -> HttpResponse:
-    problem = _told(visit, provider, form, found)
-    return _login_page(visit, provider, form, status=422, problem=problem)
-
-
-def _code_refused(
-    visit: Visit, provider: Provider, form: CodeForm, wanted: MfaWanted, found: LinkOutcome
-) -> HttpResponse:
+def _code_refused(visit: Visit, provider: Provider, form: CodeForm, found: LinkOutcome) -> HttpResponse:
     problem = _told(visit, provider, form, found)
     if _wanted(visit, provider) is None:
         # The login has ended: too many codes, or too late. It begins again, with the words above it.
         words = f"{provider.name} takes no more codes for that login. Log in again to get a new one."
-        return _login_page(visit, provider, _fresh_form(provider), status=422, problem=words)
-    return _code_page(visit, provider, form, wanted, status=422, problem=problem)
+        return told_go(visit, visit.at("link_login", slug=provider.slug), Told(words))
+    return _told_again(visit, visit.at("link_code", slug=provider.slug), form, problem)
+
+
+def _told_again(visit: Visit, address: str, form: LinkForm, problem: str = "") -> HttpResponse:
+    """Back to the form, with what was wrong and what was typed."""
+    return told_go(visit, address, Told(problem, form.problems, form.typed))
 
 
 def _told(visit: Visit, provider: Provider, form: LinkForm, found: LinkOutcome) -> str:
@@ -174,50 +183,42 @@ def _told(visit: Visit, provider: Provider, form: LinkForm, found: LinkOutcome) 
     return words
 
 
-def _fresh_form(provider: Provider) -> PasswordForm:
-    regions = provider.password.regions if provider.password else ()
-    label = provider.password.username if provider.password else "E-mail address"
-    return PasswordForm(username_label=label, regions=regions)
-
-
-def _login_page(
-    visit: Visit, provider: Provider, form: LinkForm, *, status: int = 200, problem: str = ""
-) -> HttpResponse:
-    form.mark()
+def _login_page(visit: Visit, provider: Provider, form: LinkForm) -> HttpResponse:
+    here = visit.at("link_login", slug=provider.slug)
     context = {
-        **_form_context(visit, provider, form, problem),
+        **_form_context(visit, provider, form, here),
         "resources": shared_resources(provider),
         "backfill_days": provider.backfill_days,
         "asks_code": bool(provider.password and provider.password.mfa_methods),
         "by_email": provider.login is LoginKind.EMAIL,
-        "action_url": visit.at("link_login", slug=provider.slug),
     }
-    return page(visit.request, "links/login.html", context, brand=visit.brand, status=status, has_form=True)
+    return told_forget(visit, page(visit.request, "links/login.html", context, brand=visit.brand, has_form=True))
 
 
-def _code_page(
-    visit: Visit, provider: Provider, form: CodeForm, wanted: MfaWanted, *, status: int = 200, problem: str = ""
-) -> HttpResponse:
-    form.mark()
+def _code_page(visit: Visit, provider: Provider, form: CodeForm, wanted: MfaWanted) -> HttpResponse:
+    here = visit.at("link_code", slug=provider.slug)
     context = {
-        **_form_context(visit, provider, form, problem),
+        **_form_context(visit, provider, form, here),
         "method": "text message" if wanted.method == "sms" else "e-mail",
         "hint": wanted.hint,
-        "action_url": visit.at("link_code", slug=provider.slug),
         "again_url": visit.at("link_login", slug=provider.slug),
         "back_url": visit.at("link_login", slug=provider.slug),
         "back_words": "Log in again",
     }
-    return page(visit.request, "links/code.html", context, brand=visit.brand, status=status, has_form=True)
+    return told_forget(visit, page(visit.request, "links/code.html", context, brand=visit.brand, has_form=True))
 
 
-def _form_context(visit: Visit, provider: Provider, form: LinkForm, problem: str) -> dict[str, object]:
+def _form_context(visit: Visit, provider: Provider, form: LinkForm, here: str) -> dict[str, object]:
+    told = told_find(visit, here) or Told()
+    form.recall(typed=told.values, problems=told.errors)
+    form.mark()
     return {
         **visit.context(),
         "provider": provider_shown(visit, provider),
         "form": form,
-        "problem": problem,
-        "failed": bool(problem or form.errors),
+        "action_url": here,
+        "problem": told.problem,
+        "failed": bool(told.problem or form.errors),
     }
 
 

@@ -6,12 +6,13 @@ from typing import Final
 from django.http import HttpResponse
 
 from links.catalogue import provider_find
-from links.constants import LinkErrorType
+from links.constants import LinkErrorType, link_error_type_read
+from links.models import LinkSession
 from links.pages.answers import go, leave, page
-from links.pages.endings import outcome, session_outcome
+from links.pages.endings import is_refused, outcome, session_outcome
 from links.pages.sessions import Visit, session_page
 from links.pages.shown import provider_shown
-from links.pages.words import failure_words
+from links.pages.words import failure_words, refusal_words
 from links.services.tokens import link_token_problem
 from links.states import TokenStatus
 
@@ -41,13 +42,16 @@ def result(visit: Visit) -> HttpResponse:
         return go(visit.at("link_providers"), visit.brand)
     provider = provider_find(session.provider)
     alive = link_token_problem(visit.token) is None
+    error_type = link_error_type_read(session.error_type) if session.error_type else None
+    refused = is_refused(visit.token, provider, error_type)
+    words = failure_words(provider, session.error_type, visit.brand.name)
     context = {
         **visit.context(),
         "provider": provider_shown(visit, provider),
         "error_type": session.error_type,
-        "words": failure_words(provider, session.error_type, visit.brand.name),
+        "words": refusal_words(provider, visit.brand.name) if refused else words,
         "retry_url": visit.at(_RETRIES.get(session.error_type, "link_depart"), slug=provider.slug)
-        if alive and session.error_type
+        if alive and session.error_type and not refused
         else None,
         "back_url": visit.list_url if alive else None,
         "return_url": session_outcome(session) if visit.token.redirect_url else None,
@@ -89,8 +93,27 @@ def close(visit: Visit) -> HttpResponse:
     address = outcome(token, None if connected else LinkErrorType.USER_CANCELLED) if token.redirect_url else None
     if address and token.redirects_on_close:
         return leave(address, visit.brand)
-    context = {**visit.context(), "return_url": address, "close_url": None}
+    alive = link_token_problem(token) is None
+    context = {
+        **visit.context(),
+        "title": _close_title(session, connected=connected),
+        "connected": connected,
+        "return_url": address,
+        "close_url": None,
+        "back_url": visit.list_url if alive and not connected else None,
+        "again_url": visit.at("link_consent", slug=token.provider)
+        if alive and visit.pinned and not connected
+        else None,
+        "provider_name": provider_find(token.provider).name,
+    }
     return page(visit.request, "links/closed.html", context, brand=visit.brand)
+
+
+def _close_title(session: LinkSession, *, connected: bool) -> str:
+    if not connected:
+        return "Nothing was connected"
+    # In a tab beside this frame, which of them is not known here.
+    return f"{provider_find(session.provider).name} is connected" if session.provider else "That is connected"
 
 
 def _under_way(visit: Visit) -> HttpResponse:

@@ -17,10 +17,11 @@ from links.brand import Brand, brand_of
 from links.catalogue import LoginKind, Provider, catalogue
 from links.constants import LinkErrorType
 from links.models import LinkSession, LinkToken
-from links.pages.answers import address, cookie_open_frames, cookie_read, go
+from links.pages.answers import PATH, address, cookie_open_frames, cookie_read, go
 from links.pages.endings import ended
 from links.services.logins import link_session_find
 from links.services.tokens import link_token_problem
+from links.token_selectors import token_leads_to
 
 #: Logins that are done on a telephone, in the customer's app.
 APP_LOGINS = (LoginKind.APP, LoginKind.DEVICE)
@@ -95,6 +96,9 @@ def living(show: SessionPage) -> SessionPage:
             return show(visit, **parts)
         if problem is LinkErrorType.TOKEN_CONSUMED and visit.session.provider and not visit.session.error_type:
             return go(visit.at("link_result"), visit.brand)
+        if visit.request.method == "POST":
+            # A form is never answered by a page; the same address says what there is to say.
+            return go(visit.request.path, visit.brand)
         return ended(visit.request, problem, visit.token, brand=visit.brand, close_url=visit.at("link_close"))
 
     return found
@@ -103,9 +107,9 @@ def living(show: SessionPage) -> SessionPage:
 def is_offered(visit: Visit, provider: Provider) -> bool:
     """Whether this session may go there: a token that names its provider leads there and nowhere else; a widget that
     asked for one gets it past the page's filter."""
-    if visit.pinned:
-        return provider.slug == visit.token.provider
-    if provider.slug == visit.session.asked_provider:
+    if not token_leads_to(visit.token, provider.slug):
+        return False
+    if visit.pinned or provider.slug == visit.session.asked_provider:
         return True
     return provider in selectors.providers_listed(visit.token) or provider in in_the_app(visit)
 
@@ -120,8 +124,10 @@ def in_the_app(visit: Visit) -> list[Provider]:
 
 
 def _form_cookie(visit: Visit, response: HttpResponse) -> HttpResponse:
-    """Django's cookie for forms, set here so that it can go where the page may go."""
+    """Django's cookie for forms, set here so that it can go where the page may go, and nowhere else of this host."""
     guard = CsrfViewMiddleware(lambda _request: response)
     guard.process_response(visit.request, response)
+    if settings.CSRF_COOKIE_NAME in response.cookies:
+        response.cookies[settings.CSRF_COOKIE_NAME]["path"] = PATH
     cookie_open_frames(response, settings.CSRF_COOKIE_NAME, visit.brand)
     return response

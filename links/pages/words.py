@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from links.catalogue import LoginKind, Provider
+from links import selectors
+from links.catalogue import LoginKind, Provider, ProviderState
 from links.constants import LinkErrorType, link_error_type_read
 from links.services import logins, password_logins
 
@@ -68,6 +69,24 @@ _END: Final = (
         " Go back to where you came from and start again."
     ),
 )
+
+
+def refusal_words(provider: Provider, team_name: str) -> str:
+    """Why nobody can connect a provider here, for the person."""
+    if provider.login is LoginKind.NONE:
+        return f"There is nothing to log in to at {provider.name}: {team_name} adds such values itself."
+    if provider.state is ProviderState.CLOSED and provider.note:
+        return f"{provider.name} can't be connected here. {provider.note}"
+    return f"{provider.name} can't be connected here: it is not set up for {team_name}. Please let them know."
+
+
+def refusal_text(provider: Provider) -> str:
+    """The same for developers."""
+    if provider.state is ProviderState.CLOSED and provider.note:
+        return selectors.refusal_of(provider)
+    if provider.login is LoginKind.NONE:
+        return "This provider can't be connected here: there is nothing to log in to."
+    return logins.NOT_SET_UP_TEXT
 
 
 def failure_words(provider: Provider, error_type: str, team_name: str, *, login: LoginKind | None = None) -> str:

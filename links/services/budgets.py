@@ -3,7 +3,7 @@
 A window is a row, and a call is one statement that counts it, or finds the window used up. Windows begin at whole
 multiples of their length since 1970, as the vendors' own do (quarters of an hour, days by UTC). A provider that
 limits us all the same stops every worker until the time it named. The simulator, which guards nobody's machines, takes
-many times as much.
+many times as much, and each team's sandbox is counted and stopped by itself, never for long.
 """
 
 from collections.abc import Collection
@@ -15,6 +15,7 @@ from django.db.models import Q
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.principal import Environment
+from healthsvc.kernel.scope import current_scope
 from links.catalogue import Provider
 from links.connectors.failures import FailureKind, ProviderFailure
 from links.connectors.oauth import Application
@@ -22,10 +23,11 @@ from links.connectors.wire import Access
 from links.constants import (
     BUDGET_KEPT_SECONDS,
     PROVIDER_BLOCK_MAXIMUM_SECONDS,
-    PURGED_AT_ONCE,
+    SANDBOX_BLOCK_MAXIMUM_SECONDS,
     SIMULATOR_BUDGET_FACTOR,
 )
 from links.models import ProviderBudget
+from links.services.purging import rows_purge
 
 #: The part of a key that stands for a stop, in the place of a window.
 _BLOCKED: Final = "blocked"
@@ -52,12 +54,15 @@ _BLOCK: Final = """
         blocked_until = GREATEST(budget.blocked_until, excluded.blocked_until)"""
 
 
-def budget_take(application: Application | None, provider: Provider, environment: Environment) -> None:
+def budget_take(
+    application: Application | None, provider: Provider, environment: Environment, *, holder: str = ""
+) -> None:
     """Count one call. ProviderFailure(RATE_LIMITED), with the seconds to wait, where it must not be made now.
 
-    One statement a limit, outside every transaction of ours: a row lock is held for no longer than that.
+    `holder` is who is counted, by default who they are in this scope. One statement a limit, outside every transaction
+    of ours: a row lock is held for no longer than that.
     """
-    now = clock.now()
+    now, whose = clock.now(), _whose(provider, environment, holder or _holder(application, environment))
     limits = provider.oauth.rate_limits if provider.oauth else ()
     factor = SIMULATOR_BUDGET_FACTOR if environment is Environment.SANDBOX else 1
     taken: list[dict[str, Any]] = []
@@ -65,8 +70,8 @@ def budget_take(application: Application | None, provider: Provider, environment
     for limit in sorted(limits, key=lambda one: -one.window_seconds):
         started_at = _window_start(now, limit.window_seconds)
         values: dict[str, Any] = {
-            "key": _key(application, provider, environment, str(limit.window_seconds)),
-            "blocked": _key(application, provider, environment, _BLOCKED),
+            "key": f"{whose}:{limit.window_seconds}",
+            "blocked": f"{whose}:{_BLOCKED}",
             "started_at": started_at,
             "now": now,
             "limit": limit.requests * factor,
@@ -75,18 +80,22 @@ def budget_take(application: Application | None, provider: Provider, environment
             for one in taken:
                 _run(_GIVE_BACK, one)
             ends_at = started_at + timedelta(seconds=limit.window_seconds)
-            raise _limited(_blocked_until(application, provider, environment) or ends_at, now)
+            raise _limited(_blocked_until(whose) or ends_at, now)
         taken.append(values)
-    until = None if limits else _blocked_until(application, provider, environment)
+    until = None if limits else _blocked_until(whose)
     if until:
         raise _limited(until, now)
 
 
-def budget_block(application: Application | None, provider: Provider, environment: Environment, seconds: int) -> None:
+def budget_block(
+    application: Application | None, provider: Provider, environment: Environment, seconds: int, *, holder: str = ""
+) -> None:
     """No worker calls until so many seconds have passed; a longer stop that stands already stays."""
-    now = clock.now()
-    until = now + timedelta(seconds=min(max(seconds, 1), PROVIDER_BLOCK_MAXIMUM_SECONDS))
-    _run(_BLOCK, {"key": _key(application, provider, environment, _BLOCKED), "now": now, "until": until})
+    now, whose = clock.now(), _whose(provider, environment, holder or _holder(application, environment))
+    sandbox = environment is Environment.SANDBOX
+    longest = SANDBOX_BLOCK_MAXIMUM_SECONDS if sandbox else PROVIDER_BLOCK_MAXIMUM_SECONDS
+    until = now + timedelta(seconds=min(max(seconds, 1), longest))
+    _run(_BLOCK, {"key": f"{whose}:{_BLOCKED}", "now": now, "until": until})
 
 
 def access_held(
@@ -98,13 +107,14 @@ def access_held(
     access_token: str,
     scopes: Collection[str] = (),
 ) -> Access:
-    """An access whose every call is held to the provider's limits."""
+    """An access whose every call is held to the provider's limits, wherever it is used."""
+    holder = _holder(application, environment)
     return Access(
         api_url=api_url,
         access_token=access_token,
         scopes=frozenset(scopes),
-        budget=lambda: budget_take(application, provider, environment),
-        after_limited=lambda seconds: budget_block(application, provider, environment, seconds),
+        budget=lambda: budget_take(application, provider, environment, holder=holder),
+        after_limited=lambda seconds: budget_block(application, provider, environment, seconds, holder=holder),
         extra_headers=provider.oauth.extra_headers if provider.oauth else {},
     )
 
@@ -113,13 +123,20 @@ def budgets_purge() -> int:
     """Remove windows and stops that ended days ago; how many those were."""
     now = clock.now()
     old = ProviderBudget.objects.filter(window_started_at__lt=now - timedelta(seconds=BUDGET_KEPT_SECONDS))
-    over = old.filter(Q(blocked_until=None) | Q(blocked_until__lt=now))
-    return over.filter(pk__in=list(over.values_list("pk", flat=True)[:PURGED_AT_ONCE])).delete()[0]
+    return rows_purge(old.filter(Q(blocked_until=None) | Q(blocked_until__lt=now)))
 
 
-def _key(application: Application | None, provider: Provider, environment: Environment, what: str) -> str:
+def _holder(application: Application | None, environment: Environment) -> str:
+    """Whose calls are counted together: a registration's; in the sandbox, where all share one, a team's."""
+    team = current_scope().team
+    if environment is Environment.SANDBOX and team is not None:
+        return f"team-{team.team_id}"
     own = application.application_id if application else None
-    return f"{provider.slug}:{environment.value}:{own or 'operator'}:{what}"
+    return str(own or "operator")
+
+
+def _whose(provider: Provider, environment: Environment, holder: str) -> str:
+    return f"{provider.slug}:{environment.value}:{holder}"
 
 
 def _window_start(now: datetime, window_seconds: int) -> datetime:
@@ -127,10 +144,8 @@ def _window_start(now: datetime, window_seconds: int) -> datetime:
     return datetime.fromtimestamp(elapsed, UTC)
 
 
-def _blocked_until(application: Application | None, provider: Provider, environment: Environment) -> datetime | None:
-    rows = ProviderBudget.objects.filter(
-        key=_key(application, provider, environment, _BLOCKED), blocked_until__gt=clock.now()
-    )
+def _blocked_until(whose: str) -> datetime | None:
+    rows = ProviderBudget.objects.filter(key=f"{whose}:{_BLOCKED}", blocked_until__gt=clock.now())
     return rows.values_list("blocked_until", flat=True).first()
 
 

@@ -15,6 +15,7 @@ from healthsvc.kernel import clock
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.rows import team_values
 from links.connection_selectors import SECRET_FIELDS
+from links.device_selectors import DEVICE_LOGINS
 from links.models import Connection, Pull
 from links.services.grants import Grant
 from links.services.hooks import connection_hooks_drop
@@ -69,7 +70,10 @@ def connection_create(team: TeamContext, user: User, grant: Grant) -> Connection
 def connection_renew(found: Connection, grant: Grant) -> None:
     """The same account, let in again: errors and pauses end, and what an older pair of tokens does counts no more."""
     values = _granted(grant) | {"token_version": found.token_version + 1}
-    values["external_user_id"] = grant.external_user_id or found.external_user_id
+    told = (grant.external_user_id, found.external_user_id)
+    # Of a person's telephones and meters the first one that had an id gives the connection its own, for good.
+    first, second = reversed(told) if grant.login in DEVICE_LOGINS else told
+    values["external_user_id"] = first or second
     walk(Connection.objects.filter(pk=found.pk), CONNECTION_TRANSITIONS, ConnectionCommand.RECONNECT, **values)
     found.refresh_from_db()
 

@@ -13,7 +13,8 @@ from django.db.models import QuerySet
 from healthsvc.kernel import clock
 from healthsvc.kernel.principal import TeamContext
 from links.connection_selectors import SECRET_FIELDS
-from links.constants import ConnectionErrorType, LinkErrorType, PullKind
+from links.constants import ConnectionErrorType, LinkErrorType, PullKind, SessionEnd
+from links.device_selectors import DEVICE_LOGINS
 from links.models import Connection, LinkSession, LinkToken, Pull
 from links.services.announcing import connection_created_emit, connection_error_emit
 from links.services.connection_rows import (
@@ -30,15 +31,20 @@ from links.services.hooks import connection_hooks_want
 from links.services.pull_rows import gaps_schedule, pulls_give_up, pulls_schedule
 from links.services.pull_times import next_pull_first
 from links.services.refusals import LinkRefused
+from links.services.revocations import grant_lock, revocations_take
+from links.services.sessions import sessions_revoke
 from links.services.tokens import link_token_problem
 from links.services.walk import walk
 from links.states import CONNECTION_TRANSITIONS, TOKEN_TRANSITIONS, ConnectionCommand, ConnectionStatus, TokenCommand
+from links.token_selectors import token_leads_to
 from management import selectors as management_selectors
 from users.models import User
 
 __all__ = [
     "Grant",
+    "connection_account_learn",
     "connection_break",
+    "connection_close",
     "connection_disconnect",
     "connection_link",
     "connection_store",
@@ -53,7 +59,7 @@ def connection_link(*, session: LinkSession, grant: Grant) -> Connection:
     """Store what a browser's login gave, as `connection_store` does, and note on its session that it worked."""
     team = session.context
     with transaction.atomic():
-        token = _token_take(team, session.link_token_id)
+        token = _token_take(team, session.link_token_id, grant.provider)
         connection = _connect(team, token.user_id, grant)
         LinkSession.objects.filter(pk=session.pk).update(provider=grant.provider, error_type="")
     return connection
@@ -66,15 +72,44 @@ def connection_store(
 
     The same account again renews its connection: the row and its history stay, errors and pauses end, and the days
     since the last good pull are owed. Another account of the same provider ends the user's old connection. LinkRefused
-    where the token or the user is gone by now, or where the account is another user's and the team refuses that.
+    where the token or the user is gone by now or the token is for another provider, where the account is another
+    user's and the team refuses that, or where an older grant of the account is being taken back at this moment.
     Runs in a transaction of its own: one that holds other locks already could wait for itself.
     """
     with transaction.atomic():
         if link_token is not None:
-            token = _token_take(team, link_token.pk)
+            token = _token_take(team, link_token.pk, grant.provider)
             if token.user_id != user_id:
                 raise LinkRefused(LinkErrorType.INVALID_TOKEN)
         return _connect(team, user_id, grant)
+
+
+def connection_account_learn(*, connection_id: UUID, token_version: int, external_user_id: str) -> bool:
+    """Note the account of a connection that has told none; False where it has other tokens by now, or has ended.
+
+    Where another user of the team has the account, the team's policy is made up for: `refuse` ends this connection,
+    which came in unseen, and `move` that of whoever logged in earlier. The one who loses it is told.
+    """
+    with transaction.atomic():
+        rows = Connection.objects.filter(pk=connection_id, token_version=token_version, disconnected_at=None)
+        rows = rows.filter(external_user_id="")
+        found = rows.defer(*SECRET_FIELDS).first()
+        if found is None:
+            return False
+        team = found.context
+        account_lock(team, found.provider, external_user_id)
+        grant = Grant(found.provider, None, external_user_id=external_user_id)
+        holders = holders_elsewhere(team, found.user_id, grant)
+        policy = management_selectors.team_settings(team).duplicate_account_policy if holders else ""
+        users = users_lock(team, [found.user_id, *(one.user_id for one in holders)])
+        if not rows.update(external_user_id=external_user_id):
+            return False
+        losing = holders if policy == "move" else []
+        if policy == "refuse" or any(one.connected_at > found.connected_at for one in losing):
+            losing = [found]
+        for one in losing:
+            _moved_away(one, users[one.user_id])
+    return True
 
 
 def connection_break(*, connection_id: UUID, token_version: int, error_type: ConnectionErrorType) -> bool:
@@ -101,10 +136,28 @@ def connection_disconnect(*, team: TeamContext, user_id: UUID, provider: str) ->
     return found is not None
 
 
+def connection_close(connection: Connection, *, only_if_over: bool = False) -> bool:
+    """End this very connection, whatever took its place meanwhile; with `only_if_over` only a demonstration whose time
+    is over by now. False where there is nothing to end. Runs in the connection's team.
+    """
+    with transaction.atomic():
+        users_lock(connection.context, [connection.user_id])
+        rows = Connection.objects.for_team(connection.context).filter(pk=connection.pk, disconnected_at=None)
+        if only_if_over:
+            rows = rows.filter(expires_at__lte=clock.now())
+        found = rows.select_for_update().first()
+        if found is not None:
+            connection_end(found)
+    return found is not None
+
+
 def user_disconnect(team: TeamContext, user_id: UUID) -> int:
-    """End every connection of a user, deleted or not; how many there were."""
+    """End every connection of a user, deleted or not, and their devices' sessions, with whatever could begin one; how
+    many connections there were.
+    """
     with transaction.atomic():
         users_lock(team, [user_id])
+        sessions_revoke(team=team, user_id=user_id, reason=SessionEnd.USER_DELETED)
         rows = Connection.objects.for_team(team).filter(user_id=user_id, disconnected_at=None)
         found = list(rows.order_by("pk").select_for_update())
         for connection in found:
@@ -138,12 +191,14 @@ def connections_resume(connections: Sequence[Connection]) -> None:
         walk(own, CONNECTION_TRANSITIONS, ConnectionCommand.RECONNECT, next_pull_at=at)
 
 
-def _token_take(team: TeamContext, token_id: UUID) -> LinkToken:
-    """Use up a link token; LinkRefused where that is not possible any more."""
+def _token_take(team: TeamContext, token_id: UUID, provider: str) -> LinkToken:
+    """Use up a link token; LinkRefused where that is not possible any more, or never was for this provider."""
     token = LinkToken.objects.for_team(team).select_for_update().get(pk=token_id)
     problem = link_token_problem(token)
     if problem:
         raise LinkRefused(problem)
+    if not token_leads_to(token, provider):
+        raise LinkRefused(LinkErrorType.INVALID_TOKEN)
     walk(LinkToken.objects.filter(pk=token.pk), TOKEN_TRANSITIONS, TokenCommand.CONSUME)
     return token
 
@@ -152,6 +207,7 @@ def _connect(team: TeamContext, user_id: UUID, grant: Grant) -> Connection:
     holders: list[Connection] = []
     if grant.external_user_id:
         account_lock(team, grant.provider, grant.external_user_id)
+        grant_lock(team.environment, grant.provider, grant.external_user_id)
         holders = holders_elsewhere(team, user_id, grant)
     policy = management_selectors.team_settings(team).duplicate_account_policy if holders else ""
     if policy == "refuse":
@@ -162,6 +218,7 @@ def _connect(team: TeamContext, user_id: UUID, grant: Grant) -> Connection:
     if user is None or user.deleted_at is not None:
         raise LinkRefused(LinkErrorType.INVALID_TOKEN)
     _demo_check(team, user, grant)
+    revocations_take(team=team, user_id=user_id, grant=grant)
     for one in moved:
         _moved_away(one, users[one.user_id])
     return _written(team, user, grant)
@@ -174,11 +231,11 @@ def _written(team: TeamContext, user: User, grant: Grant) -> Connection:
         found = None
     if found is None:
         connection = connection_create(team, user, grant)
-        pulls_schedule(connections=[connection], kind=PullKind.BACKFILL, user=user)
+        pulls_schedule(connections=[connection], kind=PullKind.BACKFILL, user=user, is_urgent=grant.is_urgent)
     else:
         connection = found
         connection_renew(connection, grant)
-        gaps_schedule(connections=[connection], user=user)
+        gaps_schedule(connections=[connection], user=user, is_urgent=grant.is_urgent)
     connection.next_pull_at = next_pull_first(connection)
     connection.save(update_fields=["next_pull_at"])
     connection_hooks_want(connection)
@@ -187,9 +244,13 @@ def _written(team: TeamContext, user: User, grant: Grant) -> Connection:
 
 
 def _same_account(found: Connection, grant: Grant) -> bool:
-    """Where one login told no account, there is nothing that says they differ; but a demo is nobody's account."""
+    """Where one login told no account, there is nothing that says they differ; but a demo is nobody's account. What a
+    telephone or a meter is connected by is one connection of its person, however many of them there are.
+    """
     if grant.is_demo != (found.expires_at is not None):
         return False
+    if grant.login in DEVICE_LOGINS:
+        return True
     told = grant.external_user_id and found.external_user_id
     return not told or grant.external_user_id == found.external_user_id
 

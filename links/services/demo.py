@@ -5,7 +5,6 @@ from typing import Final
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.errors import ErrorCode, ServiceError
@@ -19,7 +18,7 @@ from links.connectors.oauth import Tokens
 from links.connectors.wire import document_of, no_reply
 from links.constants import PROVIDER_TIMEOUT_SECONDS, SIMULATOR_CLIENT_ID, SIMULATOR_CLIENT_SECRET
 from links.models import Connection
-from links.services.connections import Grant, connection_disconnect, connection_store
+from links.services.connections import Grant, connection_close, connection_store
 from links.services.refusals import LinkRefused
 from users import selectors as user_selectors
 
@@ -52,11 +51,11 @@ def demos_end() -> int:
     with system_scope(SystemScope.DELIVERY):
         over = Connection.objects.filter(disconnected_at=None, expires_at__lte=clock.now()).order_by("expires_at")
         found = list(over.defer("access_token", "refresh_token", "credentials")[:_ENDED_A_RUN])
+    ended = 0
     for connection in found:
-        team = connection.context
-        with team_scope(team), transaction.atomic():
-            connection_disconnect(team=team, user_id=connection.user_id, provider=connection.provider)
-    return len(found)
+        with team_scope(connection.context):
+            ended += connection_close(connection, only_if_over=True)
+    return ended
 
 
 def _grant(team: TeamContext, provider: Provider) -> Grant:

@@ -16,7 +16,7 @@ from healthsvc.kernel.errors import ErrorCode, ServiceError, not_found
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.rows import team_values
 from links.catalogue import catalogue
-from links.device_selectors import DAILY, HISTORICAL
+from links.device_selectors import DAILY, DEVICE_LOGINS, HISTORICAL
 from links.models import Connection, DeviceSync, LinkToken
 from links.services.connection_rows import account_lock, connection_lock, holders_elsewhere, users_lock
 from links.services.connections import connection_store
@@ -32,7 +32,8 @@ def device_connect(
     """Connect a provider that asks for no login, and tell it once.
 
     Connecting again what is connected changes and tells nothing, except with a link token, which is used up by a
-    connection. `provider_id` is the sender's own id of the account or meter. LinkRefused as of `connection_store`.
+    connection. `provider_id` is the sender's own id of the account or meter; a person's second telephone or meter is
+    the same connection, and the first id stays. LinkRefused as of `connection_store`.
     """
     grant = Grant(provider=provider, tokens=None, external_user_id=provider_id, login=catalogue()[provider].login)
     if link_token is not None:
@@ -88,6 +89,8 @@ def sync_complete(
 def _stands(found: Connection, provider_id: str) -> bool:
     """Whether a connection is what was asked for already."""
     works = found.status == ConnectionStatus.CONNECTED and found.expires_at is None
+    if found.login in DEVICE_LOGINS and found.external_user_id:
+        return works
     return works and provider_id in ("", found.external_user_id)
 
 

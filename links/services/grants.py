@@ -13,6 +13,8 @@ class Grant:
     """What a provider gave after a login; `tokens` None where a telephone sends the data itself.
 
     `credentials` is what a password provider's adapter logs in again with. `expires_at` is set for a demo only.
+    `is_urgent` False: nobody waits for the data, as where many are imported.
+    `obtained_at` is a moment before the provider gave it, where that is known.
     """
 
     provider: str
@@ -25,6 +27,8 @@ class Grant:
     application_id: UUID | None = None
     credentials: str | None = None
     expires_at: datetime | None = None
+    obtained_at: datetime | None = None
+    is_urgent: bool = True
 
     @property
     def is_demo(self) -> bool:

@@ -53,7 +53,7 @@ def _refuse_where_used_up(count: GuessCount, quota: int, now: datetime) -> None:
     log.warning("link_codes_guessed", counted=count.key.partition(":")[0], failures=count.failures)
     retry_after_seconds = int((ends_at - now).total_seconds()) + 1
     message = "Too many codes were tried that nobody made. Wait, or sign in with a token from your own server."
-    raise ServiceError(ErrorCode.RATE_LIMITED, message, headers={"Retry-After": str(retry_after_seconds)})
+    raise ServiceError(ErrorCode.RATE_LIMITED, message, retry_after_seconds=retry_after_seconds)
 
 
 def _count(key: str, now: datetime) -> None:

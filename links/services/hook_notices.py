@@ -25,6 +25,8 @@ from users import selectors as user_selectors
 
 log = structlog.get_logger(__name__)
 
+#: As long as a connection keeps it.
+_ACCOUNT_MAXIMUM_CHARACTERS = 200
 _LIVING = (ConnectionStatus.CONNECTED, ConnectionStatus.PAUSED)
 
 
@@ -50,7 +52,7 @@ def hook_answer(*, provider: str, hook_id: UUID, call: HookCall) -> HookAnswer:
 def _take(hook: ProviderHook, notice: Notice) -> None:
     """Carry out one notice for every living connection of its account, whichever team it is of."""
     days = _days(notice)
-    if not notice.external_user_id or days is None:
+    if not _is_account(notice.external_user_id) or days is None:
         return
     taken = 0
     for connection in _connections(hook, notice.external_user_id):
@@ -61,6 +63,11 @@ def _take(hook: ProviderHook, notice: Notice) -> None:
             else:
                 _refresh(connection, notice, days)
     log.info("hook_notice", hook_id=str(hook.pk), provider=hook.provider, connections=taken)
+
+
+def _is_account(external_user_id: str) -> bool:
+    """Whether anybody can be called so: what the database takes for no text, or keeps no longer one of, is nobody."""
+    return 0 < len(external_user_id) <= _ACCOUNT_MAXIMUM_CHARACTERS and external_user_id.isprintable()
 
 
 def _connections(hook: ProviderHook, external_user_id: str) -> Iterator[Connection]:

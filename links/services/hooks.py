@@ -26,7 +26,7 @@ from healthsvc.kernel.principal import Environment
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from links.applications import application_kept, application_of_connection, keys_of
 from links.catalogue import catalogue, provider_find
-from links.connectors.failures import FailureKind, ProviderFailure
+from links.connectors.failures import LASTING, FailureKind, ProviderFailure
 from links.connectors.hooks import ApplicationKeys, SubscriptionScope, TakesHooks
 from links.connectors.oauth import Application, application_of
 from links.connectors.registry import connector_of
@@ -51,8 +51,6 @@ log = structlog.get_logger(__name__)
 
 #: Statuses in which the provider is asked to call us.
 _CALLING: Final = (HookStatus.WANTED, HookStatus.ACTIVE, HookStatus.FAILED)
-#: Failures that the same call would meet again.
-_FINAL: Final = (FailureKind.REFUSED, FailureKind.SCOPE_MISSING)
 
 
 class _Unreachable(Exception):  # noqa: N818 - reads as what happened
@@ -360,7 +358,7 @@ def _failed(hook: ProviderHook, failure: ProviderFailure) -> None:
         _rest(hook, error_code=failure.kind, wait_seconds=failure.retry_after_seconds)
         return
     attempts = hook.attempts + 1
-    final = failure.kind in _FINAL
+    final = failure.kind in LASTING
     if hook.status == HookStatus.UNWANTED:
         if final or failure.kind is FailureKind.TOKEN_REJECTED or attempts >= HOOK_DROP_ATTEMPTS_MAXIMUM:
             _gone(hook)

@@ -13,14 +13,14 @@ from django.db import transaction
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.crypto import keyed_hash
-from healthsvc.kernel.errors import ErrorCode, Problem, ServiceError, invalid, not_found
+from healthsvc.kernel.errors import ErrorCode, Problem, ServiceError, invalid
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.rows import team_values
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from links.constants import LINK_CODE_SECONDS, LINK_CODE_SECONDS_MAXIMUM
 from links.models import LinkCode
 from links.services.guesses import guess_guarded
-from links.services.sessions import sign_in_token_create
+from links.services.sessions import sign_in_token_create, user_hold
 from management.constants import TEAM_KEY_PREFIXES
 from management.models import Team
 from users import selectors as user_selectors
@@ -74,17 +74,22 @@ def link_code_exchange(*, code: str, address: str) -> LinkCodeExchanged:
     """
     match = _CODE.fullmatch(code)
     if match is None:
-        raise not_found()
+        raise _refused()
     row = guess_guarded(beginning=match["beginning"], address=address, find=lambda: _code_find(code))
     if row is None:
-        raise not_found()
+        raise _refused()
     now = clock.now()
     with team_scope(row.context), transaction.atomic():
         fresh = LinkCode.objects.filter(pk=row.pk, used_at=None, expires_at__gt=now)
-        if not fresh.update(used_at=now):
-            raise not_found()
+        if not user_hold(row.context, row.user_id) or not fresh.update(used_at=now):
+            raise _refused()
         token = sign_in_token_create(team=row.context, user_id=row.user_id)
     return LinkCodeExchanged(row.context, row.user_id, token)
+
+
+def _refused() -> ServiceError:
+    """The same for every code that opens nothing, so that a guess learns nothing."""
+    return ServiceError(ErrorCode.NOT_FOUND, "The link code is unknown, used or out of time. Make a new one.")
 
 
 def _code_find(code: str) -> LinkCode | None:

@@ -1,7 +1,7 @@
 """A person's way to a provider's login and back: departures, and what a return comes to."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 from uuid import UUID
@@ -11,7 +11,7 @@ import structlog
 from healthsvc.kernel import clock
 from healthsvc.kernel.crypto import keyed_hash, same_hash
 from healthsvc.kernel.ids import secret_text
-from healthsvc.kernel.principal import Environment
+from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.rows import team_values
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from links import selectors
@@ -43,11 +43,16 @@ ERROR_TEXTS: Final = {
     LinkErrorType.TOKEN_EXPIRED: "The link token or the login took too long.",
     LinkErrorType.TOKEN_CONSUMED: "The link token has been used already.",
     LinkErrorType.INVALID_TOKEN: "The link token's user does not exist any more.",
-    LinkErrorType.USER_CANCELLED: "The person did not go through with it.",
+    LinkErrorType.USER_CANCELLED: "The person closed or cancelled.",
     LinkErrorType.PROVIDER_CREDENTIAL_ERROR: "The provider did not accept its own authorisation code.",
     LinkErrorType.PROVIDER_API_ERROR: "The provider failed to answer as it should.",
     LinkErrorType.REQUIRED_SCOPES_NOT_GRANTED: "The person allowed nothing that any resource could be read with.",
 }
+#: Where nobody was asked, for nobody could be.
+NOT_SET_UP_TEXT: Final = (
+    "This provider can't be connected here: it is not set up. Connecting takes a connector, and a registration with"
+    " the provider or an adapter for its login."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,12 @@ def returned_read(*, provider: str, given: Mapping[str, Sequence[str]]) -> Retur
         scope=text["scope"],
         repeated=any(len(values) > 1 for values in read.values()),
     )
+
+
+def returned_team(returned: Returned) -> TeamContext | None:
+    """Whose login a return belongs to, whoever brings it; None for none that began."""
+    departure = _departure_find(returned)
+    return departure.context if departure else None
 
 
 def link_session_find(*, session_id: UUID, cookie: str) -> LinkSession | None:
@@ -159,13 +170,14 @@ def _grant(departure: OAuthState, returned: Returned) -> Grant:
     application = application_kept(departure.context, provider_find(departure.provider), departure.application_id)
     if returned.error or not returned.code or application is None:
         raise LinkRefused(LinkErrorType.PROVIDER_API_ERROR)
+    obtained_at = clock.now()
     try:
         tokens = code_exchange(application, code=returned.code, verifier=departure.code_verifier)
     except GrantRefused:
         raise LinkRefused(LinkErrorType.PROVIDER_CREDENTIAL_ERROR) from None
     except ProviderFailure:
         raise LinkRefused(LinkErrorType.PROVIDER_API_ERROR) from None
-    return _granted(departure, application, tokens, returned)
+    return replace(_granted(departure, application, tokens, returned), obtained_at=obtained_at)
 
 
 def _granted(departure: OAuthState, application: Application, tokens: Tokens, returned: Returned) -> Grant:
@@ -191,7 +203,7 @@ def _connect(departure: OAuthState, grant: Grant) -> None:
     session = departure.link_session
     provider = provider_find(grant.provider)
     try:
-        if not _is_useful(provider, grant.scopes_granted, departure.context.environment):
+        if not selectors.scopes_useful(provider, grant.scopes_granted, departure.context.environment):
             raise LinkRefused(LinkErrorType.REQUIRED_SCOPES_NOT_GRANTED)
         connection_link(session=session, grant=grant)
     except LinkRefused:
@@ -206,16 +218,11 @@ def _scopes_asked(application: Application, session: LinkSession) -> tuple[str, 
         scope for scope in application.provider.scopes if scope in base or scope not in session.scopes_left_out
     )
     # Leaving out nothing is fine even where there are no scopes at all; leaving out everything is not.
-    if session.scopes_left_out and not _is_useful(application.provider, asked, session.context.environment):
+    if session.scopes_left_out and not selectors.scopes_useful(
+        application.provider, asked, session.context.environment
+    ):
         raise LinkRefused(LinkErrorType.REQUIRED_SCOPES_NOT_GRANTED)
     return asked
-
-
-def _is_useful(provider: Provider, scopes: Sequence[str], environment: Environment) -> bool:
-    """Whether any data could be read. What everybody gives to log in at all tells who they are; data are wanted."""
-    base = provider.oauth.base_scopes if provider.oauth else ()
-    wanted = [scope for scope in scopes if scope not in base]
-    return bool(selectors.resources_available(provider.slug, wanted, environment))
 
 
 def _account_id(departure: OAuthState, application: Application, tokens: Tokens, scopes: tuple[str, ...]) -> str:

@@ -33,8 +33,10 @@ from links.constants import LinkErrorType
 from links.models import LinkToken, PasswordLogin
 from links.services.connections import connection_store
 from links.services.grants import Grant
+from links.services.purging import rows_purge
 from links.services.refusals import LinkRefused
 from links.services.tokens import link_token_problem, link_token_validate
+from links.token_selectors import token_leads_to
 from users import selectors as user_selectors
 
 log = structlog.get_logger(__name__)
@@ -54,7 +56,7 @@ _KEPT_SECONDS: Final = 24 * 3600
 
 #: Texts for `error`, which developers read and our own pages show.
 ERROR_TEXTS: Final = {
-    LinkErrorType.INVALID_TOKEN: "The user of this login does not exist any more.",
+    LinkErrorType.INVALID_TOKEN: "The user of this login does not exist any more, or the token is for others.",
     LinkErrorType.TOKEN_EXPIRED: "The link token is older than an hour.",
     LinkErrorType.TOKEN_CONSUMED: "The link token has been used already.",
     LinkErrorType.PROVIDER_CREDENTIAL_ERROR: "The provider did not accept the name, the address or the password.",
@@ -201,7 +203,7 @@ def password_logins_purge() -> int:
     """Remove logins that ended or ran out a day ago; how many went."""
     before = clock.now() - timedelta(seconds=_KEPT_SECONDS)
     with system_scope(SystemScope.PURGE):
-        return PasswordLogin.objects.filter(expires_at__lt=before).delete()[0]
+        return rows_purge(PasswordLogin.objects.filter(expires_at__lt=before))
 
 
 def _tried(attempt: _Try, work: Callable[[_Try], LinkOutcome]) -> LinkOutcome:
@@ -246,6 +248,8 @@ def _ready(attempt: _Try) -> _Try:
 def _check_token(attempt: _Try) -> None:
     if attempt.link_token is not None:
         problem = link_token_validate(attempt.link_token)
+        if problem is None and not token_leads_to(attempt.link_token, attempt.provider.slug):
+            problem = LinkErrorType.INVALID_TOKEN
         if problem:
             raise _Stopped(problem)
     try:
@@ -262,8 +266,8 @@ def _throttle(attempt: _Try) -> None:
     try:
         limits.limit_take(policy, f"{attempt.user_id}:{attempt.provider.slug}")
     except ServiceError as error:
-        wait = int(error.headers.get("Retry-After", LOGINS_WINDOW_SECONDS))
-        raise _Stopped(LinkErrorType.PROVIDER_CREDENTIAL_ERROR, _OFTEN_TEXT, retry_after_seconds=wait) from None
+        wait_seconds = error.retry_after_seconds or LOGINS_WINDOW_SECONDS
+        raise _Stopped(LinkErrorType.PROVIDER_CREDENTIAL_ERROR, _OFTEN_TEXT, retry_after_seconds=wait_seconds) from None
     since = clock.now() - timedelta(seconds=LOGINS_WINDOW_SECONDS)
     begun = PasswordLogin.objects.for_team(attempt.team).filter(user_id=attempt.user_id, created_at__gt=since)
     if begun.filter(provider=attempt.provider.slug).count() >= LOGINS_MAXIMUM:

@@ -2,10 +2,11 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, timedelta
+from typing import Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 from django.db.models.functions import Coalesce
 
 from healthsvc.kernel import clock
@@ -16,22 +17,37 @@ from healthsvc.kernel.scope import SystemScope, system_scope
 from links import selectors
 from links.connection_selectors import Coverage, coverage_of
 from links.constants import (
+    BACKFILL_AGAIN_MAXIMUM_SECONDS,
     BACKFILL_AGAIN_SECONDS,
     PULL_ATTEMPTS_MAXIMUM,
     PULL_BACKOFF_SECONDS,
     PULL_LEASE_SECONDS,
     PULL_WAIT_MAXIMUM_SECONDS,
+    PULL_WOKEN_SECONDS,
     PULLS_A_SWEEP,
-    PULLS_KEPT_DAYS,
+    PULLS_WOKEN_OF_A_TEAM,
     REFRESH_DAYS_MAXIMUM,
     PullKind,
 )
 from links.models import Connection, Pull
 from links.services.pull_days import backfill_days, last_day, oldest_gap, refresh_days
+from links.services.pull_purge import pulls_forget
+from links.services.pull_turns import (
+    allowed,
+    due_find,
+    full_find,
+    in_turn,
+    turn_lock,
+    under_way_find,
+    woken,
+    woken_maximum,
+)
 from links.services.refusals import LeaseLost
 from links.services.walk import walk
 from links.states import PULL_OPEN, PULL_TRANSITIONS, PullCommand, PullStatus
 from users.models import User
+
+_WAITING: Final = (PullStatus.SCHEDULED, PullStatus.RETRYING)
 
 
 def pulls_schedule(
@@ -42,14 +58,18 @@ def pulls_schedule(
     resources: Collection[str] | None = None,
     start_on: date | None = None,
     end_on: date | None = None,
+    is_told: bool = True,
+    is_urgent: bool = True,
 ) -> list[Pull]:
     """One open pull for each resource the connections can give; one that is open already is extended.
 
     `resources` None: all of them. Days are those of the kind where they are not given, and never outside the user's
     ingestion bounds. A refresh reaches back to the last good pull; where that is further than a refresh may reach, or
     the last backfill was given up, the days in between are owed as a backfill too. A backfill is owed where somebody
-    has just logged in, so one that rests after a failure need not rest longer. Runs in the caller's transaction, which
-    holds the user. Gives back the open pulls of this kind and these resources.
+    has just logged in, so one that rests after a failure need not rest longer. A refresh that is read already is read
+    again, unless nobody has told of a change (`is_told`). Workers hear of few at once, and of none that is not urgent:
+    these wait for their turn in the sweep. Runs in the caller's transaction, which holds the user. Gives back the open
+    pulls of this kind and these resources.
     """
     coverage = coverage_of(connections) if kind == PullKind.REFRESH else {}
     wanted: list[Pull] = []
@@ -61,10 +81,10 @@ def pulls_schedule(
             wanted += _pull(connection, user, resource, kind, (first, end_on or days[1]))
     if kind == PullKind.REFRESH:
         _owe(_gaps(connections, user, coverage, resources, now=clock.now()), connections, PullKind.BACKFILL)
-    return _owe(wanted, connections, kind)
+    return _owe(wanted, connections, kind, is_told=is_told and kind == PullKind.REFRESH, is_urgent=is_urgent)
 
 
-def gaps_schedule(*, connections: Sequence[Connection], user: User) -> None:
+def gaps_schedule(*, connections: Sequence[Connection], user: User, is_urgent: bool = True) -> None:
     """Owe a backfill of the days since each resource's last good pull, where somebody has connected again.
 
     A resource that was never pulled is owed whole. As `pulls_schedule` otherwise.
@@ -77,29 +97,34 @@ def gaps_schedule(*, connections: Sequence[Connection], user: User) -> None:
             until = coverage.get((connection.pk, resource), Coverage()).complete_until_on
             days = (first if until is None else max(until, oldest_gap()), last)
             wanted += _pull(connection, user, resource, PullKind.BACKFILL, days)
-    _owe(wanted, connections, PullKind.BACKFILL)
+    _owe(wanted, connections, PullKind.BACKFILL, is_urgent=is_urgent)
 
 
 def pull_claim(*, pull_id: UUID) -> Pull | None:
     """Take a pull that is due for this worker; None where it has ended, must wait, or another's lease runs.
 
-    A pull whose worker died is taken up with one more failure on its count.
+    Also None where it is not its turn (`pull_turns`): it is woken when that has come. A pull whose worker died is taken
+    up with one more failure on its count. One that was asked for again is read from its first day.
     """
-    now = clock.now()
-    due = Q(status__in=[PullStatus.SCHEDULED, PullStatus.RETRYING], not_before__lte=now)
-    dead = Q(status=PullStatus.IN_PROGRESS, lease_until__lt=now)
-    begun = {"claim": F("claim") + 1, "started_at": Coalesce(F("started_at"), now)}
-    lease = {"lease_until": now + timedelta(seconds=PULL_LEASE_SECONDS), **begun}
     with system_scope(SystemScope.DELIVERY), transaction.atomic():
+        turn_lock()
+        now = clock.now()
         rows = Pull.objects.filter(pk=pull_id)
-        pull = rows.filter(due | dead).select_for_update(skip_locked=True).first()
+        due = allowed(due_find(now).filter(pk=pull_id), full_find(now))
+        pull = due.select_for_update(skip_locked=True, of=("self",)).first()
         if pull is None:
+            _woken_forget(pull_id)
             return None
         failed = pull.status == PullStatus.IN_PROGRESS
         if failed and pull.attempts + 1 >= PULL_ATTEMPTS_MAXIMUM:
-            pulls_give_up(rows, error_code="retry_quota_exhausted")
+            if pulls_give_up(rows, error_code="retry_quota_exhausted"):
+                pulls_forget(pull)
             return None
-        walk(rows, PULL_TRANSITIONS, PullCommand.CLAIM, attempts=pull.attempts + failed, **lease)
+        lease = {"lease_until": now + timedelta(seconds=PULL_LEASE_SECONDS), "attempts": pull.attempts + failed}
+        begun = {"claim": F("claim") + 1, "started_at": Coalesce(F("started_at"), now), "asked_again": False}
+        begun["woken_at"] = None
+        anew = {"done_until_on": None} if pull.asked_again else {}
+        walk(rows, PULL_TRANSITIONS, PullCommand.CLAIM, **lease, **begun, **anew)
         return rows.get()
 
 
@@ -122,10 +147,10 @@ def pull_end_reread(pull: Pull) -> None:
 
 
 def pull_complete(pull: Pull) -> bool:
-    """End a pull that has stored everything; False where more days are wanted by now, or it is no longer ours."""
+    """End a pull that has stored everything; False where more is wanted by now, or it is no longer ours."""
     return bool(
         walk(
-            _held(pull).filter(end_on=pull.end_on),
+            _held(pull).filter(end_on=pull.end_on, asked_again=False),
             PULL_TRANSITIONS,
             PullCommand.COMPLETE,
             ended_at=clock.now(),
@@ -135,11 +160,16 @@ def pull_complete(pull: Pull) -> bool:
     )
 
 
-def pulls_forget(pull: Pull) -> None:
-    """Remove what a good refresh makes old: its resource's refreshes that ended days ago. Backfills stay."""
-    before = clock.now() - timedelta(days=PULLS_KEPT_DAYS)
-    rows = Pull.objects.filter(connection_id=pull.connection_id, resource=pull.resource, kind=PullKind.REFRESH)
-    rows.filter(end_on__lt=pull.end_on, ended_at__lt=before).delete()
+def pull_begin_again(pull: Pull) -> bool:
+    """Put back what was asked for while we read it; False where nobody did, or it is no longer ours.
+
+    Whoever takes it next reads it from its first day: at once, but behind what others wait for.
+    """
+    asked = _held(pull).filter(asked_again=True)
+    if not walk(asked, PULL_TRANSITIONS, PullCommand.RETRY, not_before=clock.now(), lease_until=None):
+        return False
+    enqueue("links.pull_run", pull_id=pull.pk)
+    return True
 
 
 def pull_postpone(pull: Pull, *, error_code: str, wait_seconds: int) -> None:
@@ -159,7 +189,8 @@ def pull_fail(pull: Pull, *, error_code: str, wait_seconds: int = 0) -> None:
 
 def pull_give_up(pull: Pull, *, error_code: str) -> None:
     """End a pull without success, where it is still ours."""
-    pulls_give_up(_held(pull), error_code=error_code)
+    if pulls_give_up(_held(pull), error_code=error_code):
+        pulls_forget(pull)
 
 
 def pulls_give_up(rows: QuerySet[Pull], *, error_code: str) -> int:
@@ -168,19 +199,28 @@ def pulls_give_up(rows: QuerySet[Pull], *, error_code: str) -> int:
     return walk(rows, PULL_TRANSITIONS, PullCommand.GIVE_UP, ended_at=now, lease_until=None, error_code=error_code)
 
 
-def pulls_due() -> list[UUID]:
-    """Pulls of every team that nobody works on and whose time has come, the oldest first."""
+def pulls_due(count: int = PULLS_A_SWEEP, *, is_unheard: bool = False) -> list[UUID]:
+    """Pulls of every team that nobody works on and whose time and turn have come, in their turn.
+
+    `is_unheard`: only those that no worker was told of just now.
+    """
     now = clock.now()
-    waiting = Q(status__in=[PullStatus.SCHEDULED, PullStatus.RETRYING], not_before__lte=now)
-    dead = Q(status=PullStatus.IN_PROGRESS, lease_until__lt=now)
     with system_scope(SystemScope.DELIVERY):
-        due = Pull.objects.filter(waiting | dead).order_by("not_before").values_list("pk", flat=True)
-        return list(due[:PULLS_A_SWEEP])
+        due = due_find(now).exclude(woken(now)) if is_unheard else due_find(now)
+        found = in_turn(allowed(due, full_find(now)), under_way_find(now))
+        return list(found.values_list("pk", flat=True)[:count])
 
 
-def pulls_wake() -> int:
-    """Send every due pull to a worker; how many that were. One that a worker takes meanwhile does nothing."""
-    due = pulls_due()
+def pulls_wake(count: int = PULLS_A_SWEEP) -> int:
+    """Tell workers of due pulls in their turn, of as many as may wait in the broker; how many that were.
+
+    One that a worker takes meanwhile does nothing.
+    """
+    now = clock.now()
+    with system_scope(SystemScope.DELIVERY):
+        room = woken_maximum() - Pull.objects.filter(woken(now)).count()
+        due = pulls_due(min(count, room), is_unheard=True) if room > 0 else []
+        Pull.objects.filter(pk__in=due).update(woken_at=now)
     for pull_id in due:
         enqueue("links.pull_run", pull_id=pull_id)
     return len(due)
@@ -222,7 +262,15 @@ def _resources(connection: Connection, wanted: Collection[str] | None) -> list[s
     return [resource for resource in given if wanted is None or resource in wanted]
 
 
-def _pull(connection: Connection, user: User, resource: str, kind: PullKind, days: tuple[date, date]) -> list[Pull]:
+def _pull(
+    connection: Connection,
+    user: User,
+    resource: str,
+    kind: PullKind,
+    days: tuple[date, date],
+    *,
+    given_up_before: int = 0,
+) -> list[Pull]:
     """The pull of these days within the user's ingestion bounds; nothing where none are left."""
     now = clock.now()
     start_on = max(days[0], user.ingestion_start_on or days[0])
@@ -237,13 +285,21 @@ def _pull(connection: Connection, user: User, resource: str, kind: PullKind, day
         kind=kind,
         start_on=start_on,
         end_on=end_on,
+        given_up_before=given_up_before,
         not_before=now,
         created_at=now,
     )
     return [row]
 
 
-def _owe(wanted: Sequence[Pull], connections: Sequence[Connection], kind: PullKind) -> list[Pull]:
+def _owe(
+    wanted: Sequence[Pull],
+    connections: Sequence[Connection],
+    kind: PullKind,
+    *,
+    is_told: bool = False,
+    is_urgent: bool = True,
+) -> list[Pull]:
     """Make what is not open yet, and extend what is. The open rows are held, so that none ends meanwhile."""
     rows = Pull.objects.filter(connection__in=[one.pk for one in connections], kind=kind, status__in=PULL_OPEN)
     rows = rows.filter(resource__in={one.resource for one in wanted})
@@ -255,10 +311,37 @@ def _owe(wanted: Sequence[Pull], connections: Sequence[Connection], kind: PullKi
         found = standing.get((one.connection_id, one.resource))
         if found is not None:
             _extend(found, one)
+            if is_told:
+                _ask_again(found)
     open_rows = list(rows.order_by("id"))
-    for pull in open_rows:
-        enqueue("links.pull_run", pull_id=pull.pk)
+    if is_urgent:
+        _wake(open_rows)
     return open_rows
+
+
+def _wake(pulls: Sequence[Pull]) -> None:
+    """Tell workers of a team's pulls, unless they have as many of that team to come to; the sweep tells of the rest."""
+    now = clock.now()
+    since = now - timedelta(seconds=PULL_WOKEN_SECONDS)
+    due = [
+        pull
+        for pull in pulls
+        if pull.status in _WAITING and pull.not_before <= now and (pull.woken_at is None or pull.woken_at <= since)
+    ]
+    if not due:
+        return
+    room = PULLS_WOKEN_OF_A_TEAM - Pull.objects.filter(woken(now), team_id=due[0].team_id).count()
+    told_of = [pull.pk for pull in due[: max(room, 0)]]
+    Pull.objects.filter(pk__in=told_of).update(woken_at=now)
+    for pull_id in told_of:
+        enqueue("links.pull_run", pull_id=pull_id)
+
+
+def _woken_forget(pull_id: UUID) -> None:
+    """Nobody comes for a pull that must wait: it is told of again in its turn. Never waits for who holds the row."""
+    rows = Pull.objects.filter(pk=pull_id)
+    if rows.exclude(woken_at=None).select_for_update(skip_locked=True).first() is not None:
+        rows.update(woken_at=None)
 
 
 def _extend(found: Pull, wanted: Pull) -> None:
@@ -274,6 +357,13 @@ def _extend(found: Pull, wanted: Pull) -> None:
         rows.filter(status=PullStatus.RETRYING).update(not_before=clock.now())
 
 
+def _ask_again(found: Pull) -> None:
+    """What was read so far may be older than what has just changed: it is read again from the first day."""
+    rows = Pull.objects.filter(pk=found.pk, status__in=PULL_OPEN)
+    rows.filter(status=PullStatus.IN_PROGRESS).update(asked_again=True)
+    rows.exclude(status=PullStatus.IN_PROGRESS).exclude(done_until_on=None).update(done_until_on=None)
+
+
 def _gaps(
     connections: Sequence[Connection],
     user: User,
@@ -281,16 +371,23 @@ def _gaps(
     resources: Collection[str] | None,
     now: datetime,
 ) -> list[Pull]:
-    """Backfills of what no refresh reaches any more; one that was given up is tried again a day later."""
+    """Backfills of what no refresh reaches any more; one that was given up is tried again later each time."""
     reach_on = now.date() - timedelta(days=REFRESH_DAYS_MAXIMUM)
-    rested_at = now - timedelta(seconds=BACKFILL_AGAIN_SECONDS)
     wanted: list[Pull] = []
     for connection in connections:
         for resource in _resources(connection, resources):
             known = coverage.get((connection.pk, resource), Coverage())
             until, ended_at = known.complete_until_on, known.backfill_ended_at
-            missing = until is not None and (until < reach_on or until != known.refreshed_until_on)
-            if missing and until is not None and (ended_at is None or ended_at <= rested_at):
-                days = (max(until, oldest_gap()), last_day())
-                wanted += _pull(connection, user, resource, PullKind.BACKFILL, days)
+            missing = until is None or until < reach_on or until != known.refreshed_until_on
+            if missing and (ended_at is None or ended_at <= now - _backfill_rest(known.backfills_given_up)):
+                # What was never pulled, such as a resource that a later release reads, is owed whole.
+                since = backfill_days(connection)[0] if until is None else max(until, oldest_gap())
+                days, given_up = (since, last_day()), known.backfills_given_up
+                wanted += _pull(connection, user, resource, PullKind.BACKFILL, days, given_up_before=given_up)
     return wanted
+
+
+def _backfill_rest(given_up: int) -> timedelta:
+    """How long after its end a backfill is owed again: a day, and twice as long each time that it was given up."""
+    doubled = BACKFILL_AGAIN_SECONDS * 2 ** min(max(given_up - 1, 0), 16)
+    return timedelta(seconds=min(doubled, BACKFILL_AGAIN_MAXIMUM_SECONDS))

@@ -24,15 +24,19 @@ def next_pull_first(connection: Connection) -> datetime | None:
     return _after(PULL_INTERVAL_SECONDS) if selectors.is_pullable(connection) else None
 
 
-def next_pull_after(connection: Connection, *, is_called: bool) -> datetime | None:
-    """The next scheduled pull; later where the provider calls us when data change."""
+def next_pull_after(connection: Connection, *, is_called: bool, shortest_seconds: int = 0) -> datetime | None:
+    """The next scheduled pull; later where the provider calls us when data change, and where its limits ask for it."""
     if not selectors.is_pullable(connection):
         return None
-    return _after(PULL_INTERVAL_WITH_HOOKS_SECONDS if is_called else PULL_INTERVAL_SECONDS)
+    usual_seconds = PULL_INTERVAL_WITH_HOOKS_SECONDS if is_called else PULL_INTERVAL_SECONDS
+    return _after(max(usual_seconds, shortest_seconds))
 
 
 def connections_called(connections: Sequence[Connection]) -> set[UUID]:
-    """Those whose provider has called us lately, so that nothing waits for the next scheduled pull. One query."""
+    """Those whose provider has called us lately, so that nothing waits for the next scheduled pull. One query.
+
+    A provider names accounts in its calls: one whose id we don't know is not called.
+    """
     since = clock.now() - timedelta(seconds=HOOK_TRUSTED_SECONDS)
     wanted = Q(pk__in=[])
     for provider, environment in {(one.provider, one.environment) for one in connections}:
@@ -43,8 +47,8 @@ def connections_called(connections: Sequence[Connection]) -> set[UUID]:
     return {
         one.pk
         for one in connections
-        if (one.provider, one.environment, one.application_id, None) in found
-        or (one.provider, one.environment, one.application_id, one.pk) in found
+        if one.external_user_id
+        and found & {(one.provider, one.environment, one.application_id, pk) for pk in (None, one.pk)}
     }
 
 

@@ -9,18 +9,23 @@ from django.db import transaction
 
 from aggregation import services as aggregation_services
 from aggregation.learning import person_learn
+from aggregation.records import SummaryRecord
+from aggregation.selectors.summaries import summaries_known
 from healthsvc.kernel import clock
 from healthsvc.kernel.errors import ErrorCode, ServiceError
 from healthsvc.kernel.scope import team_scope
 from links.connectors.base import Connector, Pulled
-from links.connectors.failures import FailureKind, ProviderFailure
+from links.connectors.failures import LASTING, FailureKind, ProviderFailure
 from links.connectors.future import future_left_out
 from links.connectors.registry import connector_of
 from links.connectors.wire import Access
 from links.constants import TOKEN_LEASE_WAIT_SECONDS, PullKind
 from links.models import Pull
+from links.services.accounts import account_learn
+from links.services.pull_purge import pulls_forget
 from links.services.pull_rows import (
     pull_advance,
+    pull_begin_again,
     pull_claim,
     pull_complete,
     pull_end_reread,
@@ -28,16 +33,15 @@ from links.services.pull_rows import (
     pull_give_up,
     pull_keep,
     pull_postpone,
-    pulls_forget,
+    pulls_wake,
 )
 from links.services.refusals import ConnectionBroken, LeaseLost, TokensBusy
 from links.services.renewal import access_get
 from links.services.scope_losses import scope_refused
+from users import selectors as user_selectors
 
 log = structlog.get_logger(__name__)
 
-#: Failures that the same call would meet again.
-_FINAL = (FailureKind.REFUSED, FailureKind.SCOPE_MISSING)
 #: Devices are no data of a time and have events of their own, which a backfill does not send.
 _UNTOLD = ("device",)
 
@@ -48,28 +52,38 @@ def pull_run(*, pull_id: UUID) -> None:
     if pull is None:
         return
     with team_scope(pull.context):
-        try:
-            _windows(pull)
-        except LeaseLost:
-            log.info("pull_lease_lost", pull_id=str(pull.pk), resource=pull.resource)
-        except TokensBusy:
-            pull_postpone(pull, error_code="resource_contention", wait_seconds=TOKEN_LEASE_WAIT_SECONDS)
-        except ConnectionBroken:
-            pull_give_up(pull, error_code="connection_broken")
-        except ProviderFailure as failure:
-            _failed(pull, failure)
-        except Exception as error:
-            if isinstance(error, ServiceError) and error.code is ErrorCode.NOT_FOUND:
-                # The store keeps nothing of a user who is gone.
-                pull_give_up(pull, error_code="user_gone")
-                return
-            pull_fail(pull, error_code="unexpected_error")
-            raise
+        _work(pull)
+    # Whose turn it was not yet, it may be now.
+    pulls_wake(1)
+
+
+def _work(pull: Pull) -> None:
+    try:
+        account_learn(pull)
+        _windows(pull)
+    except LeaseLost:
+        log.info("pull_lease_lost", pull_id=str(pull.pk), resource=pull.resource)
+    except TokensBusy as busy:
+        # Refused tokens are asked about again once, not by every pull every few seconds.
+        refused = busy.refused_for_seconds
+        error_code = FailureKind.TOKEN_REJECTED if refused else "resource_contention"
+        pull_postpone(pull, error_code=error_code, wait_seconds=max(refused, TOKEN_LEASE_WAIT_SECONDS))
+    except ConnectionBroken:
+        pull_give_up(pull, error_code="connection_broken")
+    except ProviderFailure as failure:
+        _failed(pull, failure)
+    except Exception as error:
+        if isinstance(error, ServiceError) and error.code is ErrorCode.NOT_FOUND:
+            # The store keeps nothing of a user who is gone.
+            pull_give_up(pull, error_code="user_gone")
+            return
+        pull_fail(pull, error_code="unexpected_error")
+        raise
 
 
 def _failed(pull: Pull, failure: ProviderFailure) -> None:
     log.info("pull_failed", pull_id=str(pull.pk), resource=pull.resource, kind=str(failure.kind))
-    if failure.kind in _FINAL:
+    if failure.kind in LASTING:
         pull_give_up(pull, error_code=failure.kind)
         if failure.kind is FailureKind.SCOPE_MISSING:
             scope_refused(connection_id=pull.connection_id)
@@ -90,9 +104,9 @@ def _windows(pull: Pull) -> None:
             pulled = future_left_out(_window(pull, start_on, end_on), clock.now())
             _store(pull, pulled, done_until_on=end_on)
             start_on = end_on + timedelta(days=1)
-        if _completed(pull):
+        if _completed(pull) or pull_begin_again(pull):
             return
-        # More days were asked for meanwhile.
+        # More days of a backfill were asked for meanwhile.
         pull_end_reread(pull)
 
 
@@ -102,9 +116,8 @@ def _completed(pull: Pull) -> bool:
         _user_hold(pull)
         if not pull_complete(pull):
             return False
-        if pull.kind == PullKind.REFRESH:
-            pulls_forget(pull)
-        elif pull.resource not in _UNTOLD:
+        pulls_forget(pull)
+        if pull.kind == PullKind.BACKFILL and pull.resource not in _UNTOLD:
             aggregation_services.historical_announce(
                 team=pull.context,
                 user_id=pull.user_id,
@@ -145,6 +158,7 @@ def _leased(access: Access, pull: Pull) -> Access:
 def _store(pull: Pull, pulled: Pulled, *, done_until_on: date) -> None:
     """A window's records and the note that they are stored: both, or neither where the pull is no longer ours."""
     with transaction.atomic():
+        workouts = _workouts_missing(pull, pulled)
         person_learn(
             team=pull.context,
             user_id=pull.user_id,
@@ -159,12 +173,22 @@ def _store(pull: Pull, pulled: Pulled, *, done_until_on: date) -> None:
             team=pull.context,
             user_id=pull.user_id,
             series=pulled.series,
-            summaries=pulled.summaries,
+            summaries=(*pulled.summaries, *workouts),
             streams=pulled.streams,
             emit=pull.kind == PullKind.REFRESH,
         )
     for refusal in (*pulled.refusals, *stored.refused):
         log.info("record_refused", pull_id=str(pull.pk), kind=refusal.kind, reason=refusal.reason, count=refusal.count)
+
+
+def _workouts_missing(pull: Pull, pulled: Pulled) -> list[SummaryRecord]:
+    """Workouts that are told in less than full and not kept yet. Holds the user alone, so that none comes meanwhile."""
+    if not pulled.workouts:
+        return []
+    user_selectors.user_get(pull.context, pull.user_id, lock=True)
+    names = {(one.source.provider, one.external_id) for one in pulled.workouts}
+    known = summaries_known(pull.context, pull.user_id, "workouts", names)
+    return [one for one in pulled.workouts if (one.source.provider, one.external_id) not in known]
 
 
 def _user_hold(pull: Pull) -> None:

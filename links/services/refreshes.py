@@ -18,7 +18,7 @@ from links.services.pull_rows import pulls_schedule
 from links.states import PULL_OPEN, PullStatus
 from users import selectors as user_selectors
 
-_POLICY: Final = RatePolicy("user_refresh", REFRESH_QUOTA, REFRESH_WINDOW_SECONDS)
+_POLICY: Final = RatePolicy("user_refresh", REFRESH_QUOTA, REFRESH_WINDOW_SECONDS, counted="refreshes of this user")
 #: How often the pulls are looked at while a caller waits.
 _LOOK_SECONDS: Final = 0.2
 

@@ -12,7 +12,14 @@ class LinkRefused(Exception):  # noqa: N818 - reads as what happened
 
 
 class TokensBusy(Exception):  # noqa: N818 - reads as what happened
-    """Another worker is renewing this connection's tokens; come back in a moment."""
+    """Another worker is renewing this connection's tokens; come back in a moment.
+
+    `refused_for_seconds` above 0: the provider has refused to renew them, and is asked again after so long.
+    """
+
+    def __init__(self, refused_for_seconds: int = 0) -> None:
+        super().__init__("tokens busy")
+        self.refused_for_seconds = refused_for_seconds
 
 
 class LeaseLost(Exception):  # noqa: N818 - reads as what happened

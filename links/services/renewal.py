@@ -10,6 +10,7 @@ works where the provider rotates none, or takes the one before the last for a wh
 import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import ceil
 from typing import Any, Final
 from uuid import UUID
 
@@ -188,7 +189,14 @@ def _renewed_by_another(row: Connection, *, rejected: bool) -> Connection:
     lasting = not rejected and current.access_expires_at is not None and current.access_expires_at > clock.now()
     if current.token_version != row.token_version or lasting:
         return current
-    raise TokensBusy
+    raise TokensBusy(_refused_for_seconds(current))
+
+
+def _refused_for_seconds(row: Connection) -> int:
+    """How long a connection whose tokens were refused rests; nothing while they are being renewed."""
+    if not row.token_refusals or row.token_lease_until is None:
+        return 0
+    return max(0, ceil((row.token_lease_until - clock.now()).total_seconds()))
 
 
 def _refusal(row: Connection, error_type: ConnectionErrorType) -> ConnectionBroken | ProviderFailure | TokensBusy:

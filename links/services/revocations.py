@@ -5,10 +5,13 @@ left alone: most vendors know one grant for an account and an application, whoev
 """
 
 from datetime import datetime, timedelta
-from typing import Any
+from hashlib import blake2b
+from typing import Any, Final
 from uuid import UUID
 
 import structlog
+from django.db import connection as database
+from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from healthsvc.kernel import clock
@@ -23,19 +26,22 @@ from links.connectors.hooks import Revokes
 from links.connectors.oauth import Application, token_revoke, tokens_refresh
 from links.connectors.registry import connector_of
 from links.constants import (
-    PURGED_AT_ONCE,
     REVOCATION_BACKOFF_SECONDS,
     REVOCATION_GIVE_UP_SECONDS,
     REVOCATION_KEPT_SECONDS,
     REVOCATION_LEASE_SECONDS,
     REVOCATIONS_A_SWEEP,
     TOKEN_MARGIN_SECONDS,
+    LinkErrorType,
 )
 from links.models import Connection, Revocation
 from links.services.budgets import access_held
 from links.services.grants import Grant
+from links.services.purging import rows_purge
+from links.services.refusals import LinkRefused
 from links.services.walk import walk
 from links.states import REVOCATION_TRANSITIONS, RevocationCommand, RevocationStatus
+from users.models import User
 
 log = structlog.get_logger(__name__)
 
@@ -43,6 +49,12 @@ log = structlog.get_logger(__name__)
 NOT_SUPPORTED = "not_supported"
 GRANT_SHARED = "grant_shared"
 GRANT_ENDED = "grant_ended"
+
+_GRANT_LOCK: Final = "SELECT pg_advisory_xact_lock(%s)"
+
+
+class _Needless(Exception):  # noqa: N818 - reads as what happened
+    """Somebody logged in meanwhile, with the grant that was to be taken back."""
 
 
 def revocation_owe(connection: Connection) -> None:
@@ -86,6 +98,8 @@ def revocation_run(*, revocation_id: UUID) -> None:
     with team_scope(row.context):
         try:
             note = GRANT_SHARED if shared else _revoke(row)
+        except _Needless:
+            _done(row, GRANT_SHARED)
         except GrantRefused:
             _done(row, GRANT_ENDED)
         except ProviderFailure as failure:
@@ -95,6 +109,42 @@ def revocation_run(*, revocation_id: UUID) -> None:
             raise
         else:
             _done(row, note)
+
+
+def grant_lock(environment: str, provider: str, external_user_id: str) -> None:
+    """Until the transaction ends nobody else begins or ends a grant of this account, in any team: those that share a
+    registration share the vendor's grant.
+    """
+    name = f"{environment}:{provider}:{external_user_id}"
+    number = int.from_bytes(blake2b(name.encode(), digest_size=8, person=b"vendor-grant").digest(), signed=True)
+    with database.cursor() as cursor:
+        cursor.execute(_GRANT_LOCK, [number])
+
+
+def revocations_take(*, team: TeamContext, user_id: UUID, grant: Grant) -> None:
+    """End what is still to be taken back of the grant that a login rests on. The caller holds the grant and the user.
+
+    LinkRefused where a call has gone to the provider since the login was given its grant, or is under way: nobody knows
+    whether the grant outlives it, and the person may log in again in a moment.
+    """
+    if grant.login is not LoginKind.OAUTH:
+        return
+    now = clock.now()
+    same = Q(external_user_id=grant.external_user_id)
+    untold = Q(team_id=team.team_id, user_id=user_id) & (Q() if not grant.external_user_id else Q(external_user_id=""))
+    with system_scope(SystemScope.DELIVERY):
+        rows = Revocation.objects.filter(
+            (same & ~Q(external_user_id="")) | untold,
+            provider=grant.provider,
+            environment=team.environment,
+            application_id=grant.application_id,
+        )
+        calling = Q(status=RevocationStatus.OWED, called_at__isnull=False, lease_until__gt=now)
+        if grant.obtained_at is not None:
+            calling |= Q(called_at__gte=grant.obtained_at)
+        if rows.filter(calling).exists():
+            raise LinkRefused(LinkErrorType.PROVIDER_API_ERROR)
+        walk(rows, REVOCATION_TRANSITIONS, RevocationCommand.COMPLETE, **_ending(GRANT_SHARED))
 
 
 def revocations_wake() -> int:
@@ -112,8 +162,7 @@ def revocations_purge() -> int:
     """Remove those that ended long ago; how many that were. They hold no tokens any more."""
     kept_since = clock.now() - timedelta(seconds=REVOCATION_KEPT_SECONDS)
     with system_scope(SystemScope.DELIVERY):
-        old = Revocation.objects.filter(ended_at__lt=kept_since).order_by("pk").values_list("pk", flat=True)
-        return Revocation.objects.filter(pk__in=list(old[:PURGED_AT_ONCE])).delete()[0]
+        return rows_purge(Revocation.objects.filter(ended_at__lt=kept_since))
 
 
 def _owe(connection: Connection, access_token: str, refresh_token: str, expires_at: datetime | None) -> None:
@@ -145,7 +194,7 @@ def _claim(revocation_id: UUID) -> Revocation | None:
     with system_scope(SystemScope.DELIVERY):
         rows = Revocation.objects.filter(pk=revocation_id)
         due = rows.filter(_free(now), status=RevocationStatus.OWED, not_before__lte=now)
-        if not due.update(lease_until=lease_until, attempts=F("attempts") + 1):
+        if not due.update(lease_until=lease_until, attempts=F("attempts") + 1, called_at=None):
             return None
         return rows.filter(lease_until=lease_until).first()
 
@@ -187,8 +236,21 @@ def _revoke(row: Revocation) -> str:
     else:
         if provider.oauth.revoke_parameter == "access_token":
             _enliven(row, application)
+        _calling(row)
         token_revoke(application, access_token=row.access_token, refresh_token=row.refresh_token)
     return ""
+
+
+def _calling(row: Revocation) -> None:
+    """Note, directly before it, that the provider is asked; _Needless where a login came first. What comes after sees
+    the note (`revocations_take`).
+    """
+    with transaction.atomic():
+        if row.external_user_id:
+            grant_lock(row.environment, row.provider, row.external_user_id)
+        list(User.objects.filter(pk=row.user_id).select_for_update(no_key=True).values_list("pk"))
+        if _is_shared(row) or not _held(row).update(called_at=clock.now()):
+            raise _Needless
 
 
 def _revoke_by(connector: Revokes, row: Revocation, application: Application) -> None:
@@ -204,6 +266,7 @@ def _revoke_by(connector: Revokes, row: Revocation, application: Application) ->
 
 
 def _revoke_with(connector: Revokes, row: Revocation, application: Application) -> None:
+    _calling(row)
     access = access_held(
         application,
         application.provider,

@@ -12,7 +12,7 @@ import structlog
 from django.db import transaction
 
 from healthsvc.kernel import clock
-from healthsvc.kernel.errors import is_outage
+from healthsvc.kernel.jobs import is_interruption
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from links import selectors
 from links.connection_selectors import SECRET_FIELDS, ingestion_over, resources_resting
@@ -24,6 +24,7 @@ from links.constants import (
 )
 from links.models import Connection, Pull
 from links.services.connection_rows import users_lock
+from links.services.pace import paces_of, registration_of
 from links.services.pull_rows import pulls_schedule
 from links.services.pull_times import connections_called, next_pull_after
 from links.states import ConnectionStatus
@@ -39,8 +40,10 @@ def pulls_schedule_due() -> int:
         batch = connections_take()
         with system_scope(SystemScope.DELIVERY):
             called = connections_called(batch)
+        paces = paces_of(batch)
         for connection in batch:
-            _schedule(connection, is_called=connection.pk in called)
+            shortest_seconds = paces.get(registration_of(connection), 0)
+            _schedule(connection, is_called=connection.pk in called, shortest_seconds=shortest_seconds)
         taken += len(batch)
         if len(batch) < CONNECTIONS_A_BATCH:
             break
@@ -87,18 +90,18 @@ def pulls_owe(
         )
 
 
-def _schedule(connection: Connection, *, is_called: bool) -> None:
+def _schedule(connection: Connection, *, is_called: bool, shortest_seconds: int) -> None:
     try:
         with team_scope(connection.context), transaction.atomic():
-            _owe(connection, is_called=is_called)
+            _owe(connection, is_called=is_called, shortest_seconds=shortest_seconds)
     except Exception as error:
-        if is_outage(error):
+        if is_interruption(error):
             raise
         # It comes due again when its claim is over; the others go on.
         log.exception("schedule_failed", connection_id=str(connection.pk), provider=connection.provider)
 
 
-def _owe(connection: Connection, *, is_called: bool) -> None:
+def _owe(connection: Connection, *, is_called: bool, shortest_seconds: int) -> None:
     held = _hold(connection)
     if held is None:
         return
@@ -107,9 +110,9 @@ def _owe(connection: Connection, *, is_called: bool) -> None:
         resting = resources_resting(kept)
         given = selectors.resources_available(kept.provider, kept.scopes_granted, kept.context.environment)
         resources = [resource for resource in given if resource not in resting]
-        pulls_schedule(connections=[kept], kind=PullKind.REFRESH, user=user, resources=resources)
+        pulls_schedule(connections=[kept], kind=PullKind.REFRESH, user=user, resources=resources, is_told=False)
     # A user whose bounds are over is looked at again: they may be moved.
-    next_pull_at = next_pull_after(kept, is_called=is_called)
+    next_pull_at = next_pull_after(kept, is_called=is_called, shortest_seconds=shortest_seconds)
     Connection.objects.filter(pk=kept.pk).update(next_pull_at=next_pull_at)
 
 

@@ -71,7 +71,7 @@ def session_begin(*, sign_in_token: str) -> SessionPair:
     now = clock.now()
     with team_scope(row.context), transaction.atomic():
         fresh = SignInToken.objects.filter(pk=row.pk, used_at=None, expires_at__gt=now)
-        if not _living(row.context, row.user_id) or not fresh.update(used_at=now):
+        if not user_hold(row.context, row.user_id) or not fresh.update(used_at=now):
             raise _refused("sign-in token")
         session = DeviceSession.objects.create(
             **team_values(row.context), user_id=row.user_id, created_at=now, last_used_at=now
@@ -121,13 +121,13 @@ def session_revoke(*, team: TeamContext, user_id: UUID, session_id: UUID) -> boo
     return _end(team, SessionEnd.REVOKED, user_id=user_id, pk=session_id) > 0
 
 
-def sessions_revoke(*, team: TeamContext, user_id: UUID) -> int:
+def sessions_revoke(*, team: TeamContext, user_id: UUID, reason: SessionEnd = SessionEnd.REVOKED) -> int:
     """End every session of a user, and whatever could begin a new one; how many sessions ended."""
     now = clock.now()
     with transaction.atomic():
         for waiting in (LinkCode.objects.for_team(team), SignInToken.objects.for_team(team)):
             waiting.filter(user_id=user_id, used_at=None).update(used_at=now)
-        return _end(team, SessionEnd.REVOKED, user_id=user_id)
+        return _end(team, reason, user_id=user_id)
 
 
 def _sign_in_token_find(text: str) -> SignInToken | None:
@@ -143,6 +143,14 @@ def _session_token_find(kind: SessionTokenKind, text: str) -> SessionToken | Non
     token_hash = keyed_hash("session-token", text)
     with system_scope(SystemScope.KEY_LOOKUP):
         return SessionToken.objects.select_related("session").filter(kind=kind, token_hash=token_hash).first()
+
+
+def user_hold(team: TeamContext, user_id: UUID) -> bool:
+    """Whether the user lives, who then can't be disconnected before the transaction ends. Before anything of theirs is
+    locked, for so does whoever disconnects them.
+    """
+    living = User.objects.for_team(team).living().filter(pk=user_id)
+    return living.select_for_update(no_key=True).first() is not None
 
 
 def _living(team: TeamContext, user_id: UUID) -> bool:

@@ -19,8 +19,9 @@ from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.rows import team_values
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from links.constants import LINK_TOKEN_KEPT_SECONDS, LINK_TOKEN_SECONDS, LinkErrorType
-from links.models import LinkSession, LinkToken
+from links.models import LinkSession, LinkToken, OAuthState, PasswordLogin
 from links.redirects import redirect_allowed, redirect_problem
+from links.services.purging import rows_purge
 from links.services.walk import walk
 from links.states import TOKEN_TRANSITIONS, TokenCommand, TokenStatus
 from management import selectors as management_selectors
@@ -148,7 +149,12 @@ def link_tokens_purge() -> int:
     """Remove tokens that ended long ago, with the sessions and logins that hang on them; how many rows went."""
     before = clock.now() - timedelta(seconds=LINK_TOKEN_KEPT_SECONDS)
     with system_scope(SystemScope.PURGE):
-        return LinkToken.objects.filter(expires_at__lt=before).delete()[0]
+        return rows_purge(
+            OAuthState.objects.filter(link_session__link_token__expires_at__lt=before),
+            LinkSession.objects.filter(link_token__expires_at__lt=before),
+            PasswordLogin.objects.filter(link_token__expires_at__lt=before),
+            LinkToken.objects.filter(expires_at__lt=before),
+        )
 
 
 def _check_redirect(team: TeamContext, redirect_url: str) -> None:

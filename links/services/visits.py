@@ -7,11 +7,12 @@ from uuid import UUID
 from django.core import signing
 
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
-from links.constants import OAUTH_STATE_SECONDS, LinkErrorType
-from links.models import LinkSession
+from links.constants import LINK_TOKEN_SECONDS, OAUTH_STATE_SECONDS, LinkErrorType, link_error_type_read
+from links.models import LinkSession, LinkToken
 from links.services.tokens import Opened, link_open
 
 _TICKET_SALT: Final = "link-window"
+_END_SALT: Final = "link-ended"
 
 
 def visit_ask(*, session: LinkSession, provider: str) -> None:
@@ -54,3 +55,19 @@ def window_open(*, ticket: str) -> tuple[Opened, str] | LinkErrorType:
         visit_ask(session=opened.session, provider=session.asked_provider)
         visit_leave_out(session=opened.session, scopes=session.scopes_left_out)
     return opened, provider
+
+
+def end_ticket(*, token: LinkToken, error_type: LinkErrorType) -> str:
+    """Lets a page tell how a link ended without the token in its address."""
+    return signing.dumps([str(token.pk), str(error_type)], salt=_END_SALT)
+
+
+def end_open(*, ticket: str) -> tuple[LinkErrorType, LinkToken] | None:
+    """How which link ended; None for what is no ticket of ours, or an old one."""
+    try:
+        token_id, error_type = signing.loads(ticket, salt=_END_SALT, max_age=LINK_TOKEN_SECONDS)
+    except signing.BadSignature:
+        return None
+    with system_scope(SystemScope.KEY_LOOKUP):
+        token = LinkToken.objects.filter(pk=UUID(token_id)).first()
+    return (link_error_type_read(error_type), token) if token else None

@@ -124,6 +124,32 @@ def test_rate_limit_headers_and_429(api: ApiClient, settings: Settings) -> None:
     assert [answer["RateLimit"].split(";")[1] for answer in answers] == ["r=1", "r=0", "r=0"]
     assert 1 <= int(answers[2]["Retry-After"]) <= 3600
     assert answers[2].json()["code"] == "rate_limited"
+    assert answers[2].json()["detail"] == "More than 2 requests with this key in 3600 seconds."
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "words"),
+    [
+        ("get", "/v2/user", "Send a team key (sk_… or pk_…) in the header x-service-api-key."),
+        (
+            "get",
+            "/v2/link/state",
+            "Send a team key (sk_… or pk_…) in the header x-service-api-key, or a link token in x-service-link-token.",
+        ),
+        (
+            "get",
+            "/v2/session",
+            (
+                "Send a team key (sk_… or pk_…) in the header x-service-api-key,"
+                " or a session's access token in Authorization: Bearer …."
+            ),
+        ),
+    ],
+)
+def test_a_refused_key_is_told_which_header_takes_which(db: None, method: str, path: str, words: str) -> None:
+    response = getattr(ApiClient(), method)(path)
+    assert response.status_code == 401
+    assert response.json()["detail"].endswith(words), response.json()["detail"]
 
 
 def test_limits_are_counted_by_key(api: ApiClient, other_api: ApiClient, settings: Settings) -> None:

@@ -43,6 +43,15 @@ def opened(client: Client, page: str) -> str:
     return location
 
 
+def told_by(client: Client, answer: Any) -> str:
+    """The page that a form's answer leads to. Never a page in place: the way back would want to send the form again."""
+    assert answer.status_code == 303, answer.content
+    shown = client.get(answer["Location"])
+    assert shown.status_code == 200
+    body: str = shown.content.decode()
+    return body
+
+
 def departed(client: Client, session_page: str, slug: str) -> str:
     """The provider's address after choosing it and continuing."""
     response = client.get(f"{session_page}/provider/{slug}/continue")

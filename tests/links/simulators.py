@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from tests.simulator_control import control_headers
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -90,12 +92,16 @@ def _wait(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
 def call(
     method: str, url: str, body: str = "", headers: dict[str, str] | None = None
 ) -> tuple[int, dict[str, str], str]:
-    """One HTTP request, no redirects followed: status, headers by lower-case name, body."""
+    """One HTTP request, no redirects followed: status, headers by lower-case name, body.
+
+    One to a simulator's controls shows their secret.
+    """
     parts = urlsplit(url)
+    shown = {**control_headers(parts.path), **(headers or {})}
     connection = HTTPConnection(parts.hostname or "", parts.port, timeout=20)
     try:
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        connection.request(method, target, body.encode(), headers or {})
+        connection.request(method, target, body.encode(), shown)
         reply = connection.getresponse()
         return reply.status, {name.lower(): text for name, text in reply.getheaders()}, reply.read().decode()
     finally:

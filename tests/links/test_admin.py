@@ -1,5 +1,7 @@
 """What staff see of links: everything but what opens something."""
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import Permission
 from django.db import connection as database
@@ -108,6 +110,21 @@ def test_staff_disconnect(staff: Client, team: Tenant) -> None:
     assert "oura" in body
     assert "refresh-1" not in body
     assert "access-1" not in body
+
+
+def test_a_connection_that_took_the_place_of_a_chosen_one_stays(
+    staff: Client, team: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = user_make(team)
+    made = stored(team, user)
+
+    def meanwhile(**values: Any) -> None:
+        stored(team, user, external_user_id="ring-2")
+
+    monkeypatch.setattr("links.connection_admin.access_record", meanwhile)
+    chosen(staff, "disconnect", made)
+    with team_scope(team.context):
+        assert Connection.objects.get(disconnected_at=None).external_user_id == "ring-2"
 
 
 def test_who_only_looks_disconnects_nothing(team: Tenant, db: None) -> None:

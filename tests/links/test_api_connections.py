@@ -155,6 +155,7 @@ def test_refresh_is_limited_to_eight_an_hour_a_user(api: ApiClient, team: Tenant
     assert answers == [400] * 8 + [429]
     limited = api.post(f"/v2/user/refresh/{user.id}")
     assert 0 < int(limited["Retry-After"]) <= 3600
+    assert limited.json()["detail"] == "More than 8 refreshes of this user in 3600 seconds."
     assert api.post(f"/v2/user/refresh/{other.id}").status_code == 400
 
 
@@ -165,7 +166,8 @@ def test_refresh_owes_the_last_days_of_each_resource_once(team: Tenant) -> None:
         for _ in range(2):
             found = user_refresh(team=team.context, user_id=user.id, timeout_seconds=0)
             assert (found.refreshed, found.in_progress, found.failed) == ((), ("oura",), ())
-        pulls = list(Pull.objects.all())
+        pulls = list(Pull.objects.filter(kind="refresh"))
+        never_pulled = list(Pull.objects.filter(kind="backfill"))
     assert sorted(pull.resource for pull in pulls) == [
         "activity",
         "heartrate",
@@ -177,6 +179,11 @@ def test_refresh_owes_the_last_days_of_each_resource_once(team: Tenant) -> None:
     today = clock.now().date()
     assert {(pull.kind, pull.start_on, pull.end_on) for pull in pulls} == {
         ("refresh", today - timedelta(days=3), today + timedelta(days=1))
+    }
+    # What was never pulled, such as a resource that a later release reads, is owed whole too.
+    assert sorted(pull.resource for pull in never_pulled) == sorted(pull.resource for pull in pulls)
+    assert {(pull.start_on, pull.end_on) for pull in never_pulled} == {
+        (today - timedelta(days=30), today + timedelta(days=1))
     }
 
 
@@ -204,7 +211,7 @@ def test_refresh_reaches_back_to_the_last_good_pull(team: Tenant, days_ago: int,
         # What a refresh does not reach any more is owed as a backfill.
         gap = {"backfill": today - timedelta(days=days_ago)} if days_ago > 30 else {}
         assert owed == {"refresh": today - timedelta(days=expected), **gap}
-        assert Pull.objects.get(resource="activity").start_on == today - timedelta(days=3)
+        assert Pull.objects.get(resource="activity", kind="refresh").start_on == today - timedelta(days=3)
 
 
 @pytest.mark.slow
@@ -214,6 +221,8 @@ def test_refresh_stores_and_tells_what_is_new(team: Tenant, api: ApiClient, simu
     with team_scope(team.context):
         Pull.objects.all().delete()
         user_refresh(team=team.context, user_id=user.id, timeout_seconds=0)
+        # With the history forgotten, that is owed again too.
+        Pull.objects.filter(kind="backfill").delete()
         pulls = list(Pull.objects.all())
     for pull in pulls:
         pull_run(pull_id=pull.pk)

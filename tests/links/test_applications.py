@@ -195,6 +195,15 @@ def test_staff_register_a_team_and_never_see_the_secret_again(staff: Client, liv
     assert staff.post(f"/admin/links/providerapplication/{row.pk}/delete/").status_code == 403
 
 
+def test_staff_choose_a_provider_among_those_with_oauth(staff: Client, live: Tenant) -> None:
+    body = staff.get(_ADD).content.decode()
+    assert '<option value="oura">Oura (oura)</option>' in body
+    assert 'value="hammerhead"' in body
+    assert 'value="manual"' not in body
+    refused = staff.post(_ADD, form(live, provider="manual")).content.decode()
+    assert "Not a provider with an OAuth login." in refused
+
+
 @pytest.mark.parametrize("values", [{"provider": "manual"}, {"provider": "nobody"}, {"secret": ""}, {"client_id": " "}])
 def test_what_is_no_registration_is_refused(staff: Client, live: Tenant, values: dict[str, str]) -> None:
     assert staff.post(_ADD, form(live, **values)).status_code == 200

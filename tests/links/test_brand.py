@@ -193,7 +193,7 @@ def test_a_frame_sends_the_person_to_a_tab_of_its_own(team: Tenant) -> None:
     assert asked.startswith("http://127.0.0.1:8002/oura/oauth/authorize?")
     assert "heartrate" not in asked
     for wrong in ("", "nonsense", window.partition("ticket=")[2] + "x"):
-        assert browser().get("/link/window", {"ticket": wrong}).status_code == 404
+        assert browser().get("/link/window", {"ticket": wrong})["Location"] == "/link/ended"
 
 
 @pytest.mark.parametrize(
@@ -264,6 +264,12 @@ def test_staff_are_told_what_is_wrong(staff: Client, team: Tenant, field: str, v
     assert "errorlist" in response.content.decode()
     with team_scope(team.context):
         assert TeamSettings.objects.count() == 0
+
+
+def test_staff_read_how_each_switch_is_written(staff: Client) -> None:
+    body = staff.get("/admin/management/teamsettings/add/").content.decode()
+    for words in ("such as #0b6553", "slugs separated by commas", "origins separated by commas", "Move: the second"):
+        assert words in body
 
 
 def _upload(staff: Client, team: Tenant, content: bytes) -> int:

@@ -8,9 +8,11 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from healthsvc.kernel.scope import team_scope
 from links.models import Connection
+from management.services import team_logo_set
 from tests.factories import Tenant, user_make
 from tests.links.browsing import customer_site, fits, sign_in
 from tests.links.linking import query_of, token_make
+from tests.links.pictures import png
 from tests.links.test_pages import settings_make
 from users.models import User
 
@@ -59,6 +61,42 @@ def test_wrong_then_right_and_home(page: Page, served: str, team: Tenant, user: 
         assert page.url == f"{home}/done?state=success"
     with team_scope(team.context):
         assert Connection.objects.get().region == "de"
+
+
+def test_the_way_back_after_a_mistake_sends_nothing_again(page: Page, served: str, team: Tenant, user: User) -> None:
+    page.goto(served + token_make(team, user))
+    page.get_by_role("link", name=_LIBREVIEW).click()
+    page.get_by_role("link", name="Continue").click()
+    log_in(page, "ada", right=False)
+    expect(page.get_by_role("alert")).to_contain_text("does not know this name")
+    log_in(page, "ada")
+    expect(page.get_by_role("heading", level=1)).to_have_text("LibreView is connected")
+    for _ in range(2):
+        page.go_back()
+        expect(page.get_by_role("heading", level=1)).to_have_text("LibreView is connected")
+
+
+def test_a_link_that_was_used_leaves_no_token_in_the_address_bar(
+    page: Page, served: str, team: Tenant, user: User
+) -> None:
+    link = served + token_make(team, user, **_FORM)
+    page.goto(link)
+    log_in(page, "ada")
+    expect(page.get_by_role("heading", level=1)).to_have_text("LibreView is connected")
+    page.goto(link)
+    expect(page.get_by_role("heading", level=1)).to_have_text("This link was used already")
+    assert "token=" not in page.url
+    assert fits(page)
+
+
+def test_a_long_name_beside_a_logo_takes_two_lines(page: Page, served: str, team: Tenant, user: User) -> None:
+    settings_make(team, company_name="The Institute of Health and Wellbeing International Research Association")
+    team_logo_set(team=team.context, content=png(120, 40))
+    page.goto(served + token_make(team, user))
+    name = page.locator(".team span").bounding_box()
+    assert name is not None
+    assert name["height"] < 50
+    assert fits(page)
 
 
 def test_failures_go_home_where_the_customer_wants_them(page: Page, served: str, team: Tenant, user: User) -> None:

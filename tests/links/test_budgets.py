@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from healthsvc.kernel.principal import Environment
+from healthsvc.kernel.scope import team_scope
 from links.catalogue import Provider
 from links.catalogue.shapes import RateLimit
 from links.connectors.envelopes import body_posted
@@ -20,6 +21,7 @@ from links.connectors.failures import FailureKind, ProviderFailure
 from links.connectors.oauth import Application, vendor_application
 from links.models import ProviderBudget
 from links.services.budgets import access_held, budget_block, budget_take, budgets_purge
+from tests.factories import Tenant
 from tests.links.vendors import json_answer, provider_make
 from tests.webhooks.receiving import Answer, Receiver, receiver
 
@@ -124,6 +126,32 @@ def test_a_stop_stops_everybody_until_it_ends(provider: Provider) -> None:
         assert take(provider, 1) == [1]
         budget_block(None, provider, LIVE, 10**9)
         assert take(provider, 1) == [0, 86_401]
+
+
+@pytest.mark.django_db
+def test_one_team_s_sandbox_stops_no_other_s_and_not_for_long(team: Tenant, other_team: Tenant) -> None:
+    provider, sandbox = limited((1, 900)), Environment.SANDBOX
+    with time_machine.travel(NOW, tick=False) as present:
+        with team_scope(team.context):
+            budget_block(None, provider, sandbox, 86_400)
+            access = access_held(None, provider, sandbox, api_url="", access_token="")
+            with pytest.raises(ProviderFailure):
+                budget_take(None, provider, sandbox)
+        # Whoever uses the access, and from wherever.
+        with pytest.raises(ProviderFailure):
+            access.budget()
+        with team_scope(other_team.context):
+            budget_take(None, provider, sandbox)
+        present.shift(60)
+        access.budget()
+        access.after_limited(10)
+        with team_scope(team.context), pytest.raises(ProviderFailure):
+            budget_take(None, provider, sandbox)
+        # A vendor guards its machines against all teams of a registration together.
+        with team_scope(team.context):
+            budget_block(None, provider, LIVE, 40)
+        with team_scope(other_team.context), pytest.raises(ProviderFailure):
+            budget_take(None, provider, LIVE)
 
 
 @pytest.mark.django_db

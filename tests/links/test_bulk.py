@@ -269,3 +269,21 @@ def test_waiting_answers_with_the_users(
     assert answer.json() == {"user_ids_imported": [str(good.id)], "user_ids_failed": [str(gone)]}
     assert looks == [1]
     assert [event_type for event_type, _ in events_of(team)] == ["provider.connection.created"]
+
+
+@pytest.mark.parametrize("name", ["access_token", "refresh_token", "provider_id"])
+@pytest.mark.parametrize("text", ["a\r\nX-Evil: 1", "a\nb", "a\tb", "a\x7fb", "a\u2028b", "\u202eb"])
+def test_what_goes_into_requests_has_no_control_characters(api: ApiClient, team: Tenant, name: str, text: str) -> None:
+    one = recipe(user_make(team), **{name: text})
+    answer = api.post("/v2/link/bulk_import", {"provider": "oura", "connections": [one]})
+    assert answer.status_code == 422
+    assert [problem["loc"][-1] for problem in answer.json()["detail"]] == [name]
+    assert ops(team) == []
+
+
+def test_a_token_is_visible_ascii(api: ApiClient, team: Tenant) -> None:
+    user = user_make(team)
+    for text in ("a b", "ä", "a\u00a0b"):
+        body = {"provider": "oura", "connections": [recipe(user, access_token=text)]}
+        assert api.post("/v2/link/bulk_import", body).status_code == 422
+    imported(api, recipe(user, access_token="a.b-c_d~e+f/g=", provider_id="Ä account"))

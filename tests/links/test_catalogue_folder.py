@@ -158,7 +158,7 @@ sleep = {}
     assert not selectors.provider_works(catalogue()["zwift"], Environment.PRODUCTION)
     _put(folder, text, "zwift")
     assert selectors.provider_works(catalogue()["zwift"], Environment.PRODUCTION)
-    _put(folder, text.replace('state = "partner"', 'state = "closed"'), "zwift")
+    _put(folder, text.replace('state = "partner"', 'state = "closed"\nnote = "Gone."'), "zwift")
     assert not selectors.provider_works(catalogue()["zwift"], Environment.PRODUCTION)
     _put(folder, text.replace("connector =", "# connector ="), "zwift")
     assert not selectors.provider_works(catalogue()["zwift"], Environment.PRODUCTION)
@@ -168,12 +168,25 @@ sleep = {}
     ("before", "after", "message"),
     [
         ('state = "open"', 'state = "ajar"', "acme_band.toml: state must be one of"),
-        ("pkce = true", "pkce = 1", "acme_band.toml [oauth]: pkce must be bool"),
+        ("pkce = true", "pkce = 1", "acme_band.toml [oauth]: pkce must be true or false"),
         ('"acme_band"', '"acme"', "acme_band.toml: slug must be the file's own name"),
         ("[resources]", "[resources", "acme_band.toml can't be read"),
-        ("acme_health_band:", "acme_nowhere:", "acme_band.toml: connector acme_nowhere:BandConnector can't be made"),
+        ("rank = 5", 'rank = "5"', "acme_band.toml: rank must be a whole number."),
+        ('name = "Acme Band"', "name = 5", 'acme_band.toml: name must be a text: "in quotes".'),
+        ('required = ["activity"]', 'required = "activity"', '[steps]: required must be a list: ["one", "another"].'),
+        (
+            "[resources]",
+            "[words]\nglucose = 'Blood'\n\n[resources]",
+            "words tell of glucose, which [resources] does not",
+        ),
+        ('"activity"]', '"activity"], optional = ["gps"]', "scope_words must tell a person what they give with gps."),
+        (
+            "acme_health_band:",
+            "acme_nowhere:",
+            "acme_band.toml: connector acme_nowhere:BandConnector can't be made: there is no module acme_nowhere;",
+        ),
         ("BandConnector", "NoSuchClass", "acme_band.toml: connector acme_health_band:NoSuchClass can't be made"),
-        ("BandConnector", "Unfinished", "acme_band.toml: connector acme_health_band:Unfinished can't be made"),
+        ("BandConnector", "Unfinished", "Unfinished can't be made: it is made without arguments."),
         ("BandConnector", "HalfConnector", "acme_band.toml: resources name steps, which the connector can't pull"),
     ],
 )
@@ -182,6 +195,8 @@ def test_a_mistake_names_the_file_and_the_field(folder: Path, before: str, after
     with pytest.raises(ImproperlyConfigured) as found:
         registry_check()
     assert message in str(found.value)
+    # An operator has files in many places: the whole path tells which.
+    assert f"links/catalogue: {folder}/acme_band.toml" in str(found.value)
 
 
 def test_a_password_adapter_that_cannot_be_made_is_named(folder: Path) -> None:
@@ -222,4 +237,4 @@ def test_a_mistake_stops_the_start(tmp_path: Path) -> None:
     code = "import django; django.setup()"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 1
-    assert f"{tmp_path}/acme_band.toml [oauth]: pkce must be bool." in done.stderr
+    assert f"{tmp_path}/acme_band.toml [oauth]: pkce must be true or false." in done.stderr

@@ -440,3 +440,43 @@ def test_a_reply_to_one_person_is_never_anothers(team: Tenant, api: ApiClient, u
     path = f"/v2/user/{user.id}/sync_complete"
     assert phone.post(path, MARK, **key).status_code == 200
     assert other_phone.post(path, MARK, **key).status_code == 404
+
+
+@pytest.mark.parametrize("provider", [APPLE, "omron_ble"])
+def test_two_devices_of_one_person_are_one_connection(
+    team: Tenant, api: ApiClient, user: User, phone: ApiClient, settings: Settings, provider: str
+) -> None:
+    connect(phone, provider, provider_id="phone-a")
+    assert mark(phone, user, provider=provider).status_code == 200
+    for _ in range(3):
+        for provider_id in ("phone-b", "phone-a"):
+            assert connect(phone, provider, provider_id=provider_id).status_code == 200
+    login = catalogue()[provider].login.value
+    assert living(team) == [(provider, login, "connected", "phone-a")]
+    with team_scope(team.context):
+        assert (Connection.objects.count(), DeviceSync.objects.count()) == (1, 1)
+    told = [one for one in event_types_of(team) if one.startswith("provider.")]
+    assert told == ["provider.connection.created"]
+    # A link token is used up by a connection, so that is told; the connection is still the one there was.
+    header = {settings.LINK_TOKEN_HEADERS[0]: token_of(api, user)}
+    assert connect(ApiClient(), provider, headers=header, provider_id="phone-c").status_code == 200
+    assert living(team) == [(provider, login, "connected", "phone-a")]
+    with team_scope(team.context):
+        assert (Connection.objects.count(), DeviceSync.objects.count()) == (1, 1)
+    assert mark(phone, user, provider=provider).json()["announced"] == []
+
+
+def test_the_first_id_of_a_device_is_kept_where_none_was_known(
+    team: Tenant, user: User, phone: ApiClient, api: ApiClient
+) -> None:
+    connect(phone)
+    assert connections_paused(team, user) == 1
+    connect(phone, provider_id="phone-a")
+    connect(phone, provider_id="phone-b")
+    assert living(team) == [(APPLE, "app", "connected", "phone-a")]
+
+
+def connections_paused(tenant: Tenant, user: User) -> int:
+    """Pause the person's connection."""
+    with team_scope(tenant.context):
+        return connections_pause(team=tenant.context, user_ids=[user.id], provider=APPLE)

@@ -35,7 +35,7 @@ GENERIC = sorted(slug for slug, one in catalogue().items() if one.login in LOGGE
 
 
 def test_who_reads_it() -> None:
-    assert set(GENERIC) >= {"abbott_libreview", "garmin", "freestyle_libre", "kardia", "hammerhead"}
+    assert set(GENERIC) >= {"abbott_libreview", "freestyle_libre", "kardia"}
     for slug in GENERIC:
         connector = connector_of(slug, Environment.SANDBOX)
         assert isinstance(connector, GenericConnector)

@@ -60,10 +60,9 @@ def linked(tenant: Tenant, user: User, slug: str, account: str = ACCOUNT) -> Con
 
 
 def owed(tenant: Tenant, connection: Connection) -> dict[str, tuple[date, date]]:
-    """The open pulls of a connection: resource → first and last day."""
+    """The open refreshes of a connection: resource → first and last day. What was never pulled is owed whole beside."""
     with team_scope(tenant.context):
-        rows = Pull.objects.filter(connection=connection, status=PullStatus.SCHEDULED)
-        assert {row.kind for row in rows} <= {"refresh"}
+        rows = Pull.objects.filter(connection=connection, status=PullStatus.SCHEDULED, kind="refresh")
         return {row.resource: (row.start_on, row.end_on) for row in rows}
 
 
@@ -100,7 +99,7 @@ def test_a_copy_of_a_notice_owes_nothing_more(team: Tenant, user: User, simulato
     assert [notice.bring().status_code for _ in range(3)] == [200, 200, 200]
     assert owed(team, connection) == dict.fromkeys(("heartrate", "workouts"), LAST_DAYS)
     with team_scope(team.context):
-        assert Pull.objects.filter(connection=connection).count() == 2
+        assert Pull.objects.filter(connection=connection, kind="refresh").count() == 2
 
 
 def test_every_team_with_the_account_gets_the_data(

@@ -264,3 +264,22 @@ def test_resources_show_the_last_pull_that_ended(api: ApiClient, team: Tenant, p
         "newest_data": None,
         "sent_count": 0,
     }
+
+
+def test_a_telephone_s_mark_is_a_first_pull_too(team: Tenant, api: ApiClient) -> None:
+    user = user_make(team)
+    assert api.post("/v2/link/provider/manual/apple_health_kit", {"user_id": str(user.id)}).status_code == 200
+    mark = {
+        "provider": "apple_health_kit",
+        "resources": ["heartrate"],
+        "stage": "historical",
+        "start": "2026-10-01T00:00:00Z",
+        "end": "2026-10-31T12:00:00Z",
+    }
+    answer = api.post(f"/v2/user/{user.id}/sync_complete", mark)
+    assert answer.status_code == 200, answer.content
+    (shown,) = api.get("/v2/introspect/historical_pull", {"user_id": str(user.id)}).json()["data"]
+    pulled = shown["provider"]["apple_health_kit"]["pulled"]
+    assert list(pulled) == ["heartrate"]
+    assert (pulled["heartrate"]["status"], pulled["heartrate"]["days_with_data"]) == ("success", 0)
+    assert pulled["heartrate"]["range_start"] == "2026-10-01T00:00:00+00:00"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import time_machine
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
@@ -18,7 +19,7 @@ from links.services.walk import walk
 from links.states import TOKEN_TRANSITIONS, TokenCommand
 from management.models import TeamSettings
 from tests.factories import Tenant, environment_make, user_make
-from tests.links.linking import browser, opened, query_of, token_make
+from tests.links.linking import browser, opened, query_of, token_make, told_by
 
 RETURN = "https://app.example/done?x=1"
 
@@ -98,7 +99,7 @@ def test_consent_says_in_words_what_will_be_shared(team: Tenant) -> None:
     client = browser()
     page = opened(client, token_make(team, user_make(team)))
     body = client.get(f"{page}/provider/withings").content.decode()
-    for words in ("Sleep", "When you sleep, how long, and in which stages", "Heart rate", "Steps", "Workouts"):
+    for words in ("Sleep", "When you sleep, how long, in which stages", "Heart rate", "Steps", "Workouts"):
         assert words in body
     assert "Köhler &amp; Søn &lt;b&gt;" in body
     assert body.count('type="checkbox"') == body.count(" checked") > 1
@@ -146,10 +147,37 @@ def test_a_token_for_a_provider_without_a_connector_says_so(team: Tenant, redire
     response = client.get(page)
     if redirect_url:
         assert response.status_code == 307
-        assert query_of(response["Location"])["error_type"] == "provider_api_error"
+        query = query_of(response["Location"])
+        assert query["error_type"] == "provider_api_error"
+        assert query["error"] == "This provider can't be connected here: there is nothing to log in to."
         return
     body = client.get(response["Location"]).content.decode()
     assert "Manual entry was not connected" in body
+    assert "There is nothing to log in to at Manual entry" in body
+    assert "can&#x27;t be reached" not in body
+    assert "Try again" not in body
+
+
+@pytest.mark.parametrize(
+    ("slug", "words", "text"),
+    [
+        ("oura", "it is not set up for Our team", "This provider can't be connected here: it is not set up."),
+        ("fitbit", "Connect Google Health", "This provider can't be connected here. Its Web API was shut down."),
+        ("zwift", "No public interface is known", "This provider can't be connected here. No public interface is"),
+    ],
+)
+def test_production_says_why_nobody_was_asked(team: Tenant, slug: str, words: str, text: str) -> None:
+    production = environment_make(team, team.context.environment.PRODUCTION)
+    user = user_make(production)
+    client = browser()
+    left = client.get(opened(client, token_make(production, user, provider=slug, redirect_url=RETURN)))
+    query = query_of(left["Location"])
+    assert query["error_type"] == "provider_api_error"
+    assert query["error"].startswith(text)
+    body = told_by(client, client.get(opened(client, token_make(production, user, provider=slug))))
+    assert words in body
+    assert "can&#x27;t be reached" not in body
+    assert "Try again" not in body
 
 
 def test_close_goes_back_where_the_token_says_so(team: Tenant) -> None:
@@ -158,6 +186,7 @@ def test_close_goes_back_where_the_token_says_so(team: Tenant) -> None:
     response = client.get(f"{page}/close")
     assert response.status_code == 307
     assert response["Location"].startswith(RETURN + "&state=error&error_type=user_cancelled&error=")
+    assert query_of(response["Location"])["error"] == "The person closed or cancelled."
     assert query_of(response["Location"])["x"] == "1"
 
 
@@ -168,8 +197,32 @@ def test_close_shows_a_page_otherwise(team: Tenant, values: dict[str, str]) -> N
     response = client.get(f"{page}/close")
     assert response.status_code == 200
     body = response.content.decode()
+    assert "Nothing was connected" in body
     assert "You can close this window now" in body
+    assert f'href="{page}">Back to all providers' in body
     assert ("error_type=user_cancelled" in body) is ("redirect_url" in values)
+
+
+def test_close_of_one_provider_leads_back_to_it(team: Tenant) -> None:
+    client = browser()
+    page = opened(client, token_make(team, user_make(team), provider="oura"))
+    home = page.partition("/provider/")[0]
+    body = client.get(f"{home}/close").content.decode()
+    assert f'href="{home}/provider/oura">Back to Oura' in body
+    assert "all providers" not in body
+
+
+def test_close_after_a_connection_says_that_there_is_one(team: Tenant) -> None:
+    client = browser()
+    page = opened(client, token_make(team, user_make(team)))
+    _consume(team)
+    body = client.get(f"{page}/close").content.decode()
+    assert "That is connected" in body
+    assert "Nothing was connected" not in body
+    assert "Back to" not in body
+    with team_scope(team.context):
+        LinkSession.objects.update(provider="oura")
+    assert "Oura is connected" in client.get(f"{page}/close").content.decode()
 
 
 def test_another_browser_sees_nothing_of_a_session(team: Tenant) -> None:
@@ -193,9 +246,37 @@ def test_two_links_side_by_side_do_not_mix(team: Tenant) -> None:
     assert "/provider/withings" in client.get(second).content.decode()
 
 
+def _token_free(client: Client, address: str) -> str:
+    """Where a link that leads nowhere sends the browser, so that its token is in no address bar."""
+    if "token=" not in address:
+        return address
+    response = client.get(address)
+    assert response.status_code == 303
+    location: str = response["Location"]
+    assert location.startswith("/link/ended?why=")
+    assert query_of(address)["token"] not in location
+    return location
+
+
+def test_what_a_link_ended_with_is_written_by_nobody_else(team: Tenant) -> None:
+    client = browser()
+    page = token_make(team, user_make(team), redirect_url=RETURN)
+    _consume(team)
+    told = _token_free(client, page)
+    assert "Our team" in client.get(told).content.decode()
+    for wrong in ("", "nonsense", query_of(told)["why"] + "x", "x" * 5000):
+        response = client.get("/link/ended", {"why": wrong})
+        assert response.status_code == 404
+        assert "Our team" not in response.content.decode()
+    with time_machine.travel(clock.now() + timedelta(minutes=61)):
+        assert client.get(told).status_code == 404
+
+
 @pytest.mark.parametrize("query", ["", "?token=", "?token=lk_" + "0" * 49, "?token=" + "x" * 9000])
 def test_a_link_that_is_none_has_a_plain_page(db: None, query: str) -> None:
-    response = browser().get(f"/link/open{query}")
+    client = browser()
+    assert client.get(f"/link/open{query}")["Location"] == "/link/ended"
+    response = client.get("/link/ended")
     assert response.status_code == 404
     body = response.content.decode()
     assert "This link doesn&#x27;t work here" in body
@@ -209,7 +290,7 @@ def test_an_expired_link_says_so_and_shows_the_way_back(team: Tenant) -> None:
     session = opened(client, page)
     with time_machine.travel(clock.now() + timedelta(minutes=60)):
         for address in (page, session, f"{session}/provider/oura", f"{session}/provider/oura/continue"):
-            response = client.get(address)
+            response = client.get(_token_free(client, address))
             assert response.status_code == 410
             body = response.content.decode()
             assert "This link has expired" in body
@@ -225,7 +306,7 @@ def test_a_consumed_link_says_so(team: Tenant) -> None:
     session = opened(client, page)
     _consume(team)
     for address in (page, session, f"{session}/provider/oura/continue"):
-        response = client.get(address)
+        response = client.get(_token_free(client, address))
         assert response.status_code == 410
         assert "This link was used already" in response.content.decode()
         assert "error_type=token_consumed" in response.content.decode()

@@ -10,7 +10,7 @@ from links.catalogue import catalogue
 from links.choices import choices_of, is_something, scopes_left_out
 from links.models import LinkSession, OAuthState
 from tests.factories import Tenant, user_make
-from tests.links.linking import browser, opened, query_of, token_make
+from tests.links.linking import browser, opened, query_of, token_make, told_by
 from tests.links.test_pages import listed_slugs, settings_make
 
 
@@ -134,8 +134,12 @@ def test_what_is_unticked_is_not_asked_for(team: Tenant) -> None:
 def test_leaving_out_everything_is_no_consent(team: Tenant) -> None:
     client, page = _page(team)
     response = client.post(f"{page}/provider/oura", {})
-    assert response.status_code == 422
-    assert "Leave at least one ticked" in response.content.decode()
+    body = told_by(client, response)
+    assert "Leave at least one ticked" in body
+    assert " checked" not in body
+    again = client.get(f"{page}/provider/oura").content.decode()
+    assert "Leave at least one ticked" not in again
+    assert again.count(" checked") == again.count('type="checkbox"')
     with team_scope(team.context):
         assert LinkSession.objects.get().scopes_left_out == []
 
@@ -156,7 +160,10 @@ def test_a_form_from_elsewhere_is_refused(team: Tenant) -> None:
     client = Client(enforce_csrf_checks=True)
     page = opened(client, token_make(team, user_make(team)))
     consent = f"{page}/provider/oura"
-    assert client.post(consent, {"keep": ["sleep"]}).status_code == 403
+    refused = client.post(consent, {"keep": ["sleep"]})
+    assert refused.status_code == 403
+    assert "links/link.css" in refused.content.decode()
+    assert f'href="{consent}">Open the page again' in refused.content.decode()
     body = client.get(consent).content.decode()
     token = re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', body)[0]
     assert client.post(consent, {"keep": ["sleep"], "csrfmiddlewaretoken": token}).status_code == 303

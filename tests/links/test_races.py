@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 import pytest
 from django.db import connection as database
+from pytest_django import Settings
 
 from aggregation.records import StoreResult
 from aggregation.services import health_data_store
@@ -63,8 +64,9 @@ def ring(team: Tenant, user: User) -> Connection:
 
 
 @pytest.fixture
-def overlap(team: Tenant, monkeypatch: pytest.MonkeyPatch) -> Overlap:
+def overlap(team: Tenant, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Overlap:
     """Runs two actions against each other. The provider answers every question with nothing new."""
+    settings.WORKER_CONCURRENCY = 8
     monkeypatch.setattr("links.connectors.wire.fetch", _nothing_new)
     monkeypatch.setattr("links.connectors.oauth.fetch", _fresh_tokens)
     return Overlap(team, monkeypatch)
@@ -234,7 +236,8 @@ def test_a_login_after_a_disconnection_begins_anew(
     assert first is True
     (made,) = living(team)
     assert (made.pk, made.pk == ring.pk, made.access_token) == (second.pk, False, "access-2")
-    assert revoked(team) == ["refresh-1"]
+    # The login took over what was owed: the account's grant is its own now, and the old tokens are wiped.
+    assert revoked(team) == [""]
     assert {pull.connection_id for pull in open_pulls(team).values()} == {made.pk}
 
 
@@ -283,6 +286,23 @@ def test_a_pull_that_begins_after_the_end_asks_for_nothing(
     assert asked in ([], ["fetch"])
     ended = sleep_pull(ring)
     assert (ended.status, ended.error_code, ended.done_until_on) == ("failure", "connection_ended", None)
+
+
+@pytest.mark.parametrize("asking", ["hook", "refresh"])
+@pytest.mark.parametrize("stop_at", [STORING, "links.services.pulls.pull_complete"])
+def test_what_is_told_while_a_pull_is_read_is_read_after_it(
+    team: Tenant, ring: Connection, act: Actions, overlap: Overlap, asking: str, stop_at: str
+) -> None:
+    """A notice, or the customer's question, between a pull's answer and its end: one that waits comes after it."""
+    due(ring)
+    act_on = getattr(act, asking)
+    with team_scope(team.context):
+        act.hook()
+    pull = sleep_pull(ring)
+    overlap.run(lambda: pull_run(pull_id=pull.pk), act_on, stop_at=stop_at)
+    owed = open_pulls(team)["sleep", "refresh"]
+    assert (owed.status, owed.done_until_on) != ("success", None)
+    assert owed.pk != pull.pk or (owed.status, owed.asked_again) == ("retrying", True)
 
 
 # tokens × what ends or renews the connection

@@ -17,9 +17,9 @@ from links.connectors.passwords import LoggedIn, LoginFailed
 from links.constants import ConnectionErrorType, LinkErrorType
 from links.models import Connection, ProviderBudget, Pull
 from links.services.connections import Grant, connection_store
+from links.services.pulls import pull_run
 from links.services.refusals import ConnectionBroken
 from links.services.renewal import access_get
-from links.services.scope_losses import scope_refused
 from tests.factories import Tenant, user_make
 from tests.links.events import event_types_of
 from tests.links.granting import tokens_make
@@ -120,26 +120,6 @@ def test_without_a_scope_that_any_resource_could_be_read_with_it_is_broken(
     assert event_types_of(team)[-1] == "provider.connection.error"
 
 
-def test_one_refused_scope_breaks_nothing_and_all_of_them_do(oura: Connection) -> None:
-    pulls = list(Pull.objects.filter(connection=oura).order_by("id"))
-    assert len(pulls) > 2
-    ended = {"status": "failure", "error_code": FailureKind.SCOPE_MISSING, "ended_at": clock.now()}
-    Pull.objects.filter(pk__in=[pull.pk for pull in pulls[1:]]).update(**ended)
-    assert not scope_refused(connection_id=oura.pk)
-    Pull.objects.filter(pk=pulls[0].pk).update(**ended | {"error_code": FailureKind.REFUSED})
-    assert not scope_refused(connection_id=oura.pk)
-    Pull.objects.filter(pk=pulls[0].pk).update(**ended)
-    # What a pull was refused before the person connected again says nothing of the new grant.
-    Connection.objects.update(connected_at=clock.now() + timedelta(seconds=1))
-    assert not scope_refused(connection_id=oura.pk)
-    Connection.objects.update(connected_at=oura.connected_at)
-    assert scope_refused(connection_id=oura.pk)
-    oura.refresh_from_db()
-    assert (oura.status, oura.error_type) == ("error", "required_scopes_not_granted")
-    assert oura.scopes_denied == []
-    assert not scope_refused(connection_id=oura.pk)
-
-
 @pytest.mark.parametrize(
     "error_type", [ConnectionErrorType.USER_NOT_FOUND, ConnectionErrorType.DEREGISTERED_PER_PROVIDER]
 )
@@ -155,7 +135,8 @@ def test_a_limit_at_the_token_endpoint_stops_the_data_calls_too(oura: Connection
     with pytest.raises(ProviderFailure) as caught:
         access_get(connection_id=oura.pk)
     assert (caught.value.kind, caught.value.retry_after_seconds) == (FailureKind.RATE_LIMITED, 77)
-    assert ProviderBudget.objects.get(key="oura:sandbox:operator:blocked").blocked_until is not None
+    stop = ProviderBudget.objects.get(key=f"oura:sandbox:team-{oura.team_id}:blocked")
+    assert stop.blocked_until is not None
     access, _ = access_get(connection_id=oura.pk)
     with pytest.raises(ProviderFailure) as caught:
         access.get("/v2/usercollection/personal_info", {})
@@ -206,3 +187,24 @@ def test_a_provider_without_an_adapter_breaks_nothing(peloton: Connection, monke
         assert caught.value.kind is FailureKind.REFUSED
     peloton.refresh_from_db()
     assert (peloton.status, peloton.token_refusals, peloton.token_lease_until) == ("connected", 0, None)
+
+
+def test_a_refused_token_is_not_tried_by_every_pull_every_few_seconds(team: Tenant, simulator: Simulator) -> None:
+    connection = connected(team, user_make(team), "oura")
+    simulator.fault("oura", "token_dead", "/v2/usercollection", times=1_000)
+    with team_scope(team.context):
+        owed = list(Pull.objects.order_by("id").values_list("pk", flat=True))
+    for pull_id in owed:
+        pull_run(pull_id=pull_id)
+    with team_scope(team.context):
+        rows = list(Pull.objects.filter(connection=connection, status="retrying"))
+        lease_until = Connection.objects.get(pk=connection.pk).token_lease_until
+    assert {row.error_code for row in rows} == {"token_rejected"}
+    assert lease_until is not None
+    later = [row for row in rows if row.not_before >= lease_until - timedelta(seconds=1)]
+    # The one that met the refusal itself waits by its own count.
+    assert len(later) == len(rows) - 1
+    asked = simulator.count("oura", "/{slug}/oauth/token")
+    for row in later:
+        pull_run(pull_id=row.pk)
+    assert simulator.count("oura", "/{slug}/oauth/token") == asked

@@ -209,7 +209,9 @@ def test_who_connects_again_before_it_ran_keeps_the_new_grant(
     revocation = ended(oura)
     Connection.objects.all().update(provider="oura_before")
     connected(team, user, "oura")
-    assert state(run(revocation)) == ("done", "grant_shared", 1)
+    # The login took it over, before any attempt.
+    assert state(run(revocation)) == ("done", "grant_shared", 0)
+    assert (revocation.refresh_token, simulator.count("oura", _REVOKE)) == ("", 0)
 
 
 def test_the_user_s_other_account_does_not_save_the_old_one(

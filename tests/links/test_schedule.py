@@ -17,7 +17,8 @@ from links.constants import ConnectionErrorType
 from links.models import Connection, ProviderHook, Pull
 from links.services import schedule
 from links.services.connections import connection_break, connection_disconnect, connections_pause
-from links.services.pull_rows import pull_claim, pull_complete, pulls_forget, pulls_schedule
+from links.services.pull_purge import pulls_forget
+from links.services.pull_rows import pull_claim, pull_complete, pulls_schedule
 from links.services.pulls import pull_run
 from links.services.schedule import connections_take, pulls_owe, pulls_schedule_due
 from tests.factories import Tenant, user_make

@@ -12,6 +12,7 @@ from healthsvc.kernel import clock
 from healthsvc.kernel.principal import Environment
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from links.models import DeviceSession, SessionToken, SignInToken
+from links.services.connections import user_disconnect
 from links.services.session_purge import sessions_purge
 from management.models import AccessRecord, IdempotentReply
 from tests.clients import ApiClient
@@ -376,3 +377,18 @@ def test_what_is_spent_is_purged(team: Tenant, api: ApiClient, user: User) -> No
         assert sessions_purge() == 4
     with system_scope(SystemScope.KEY_LOOKUP):
         assert (DeviceSession.objects.count(), SessionToken.objects.count()) == (0, 0)
+
+
+def test_whose_user_was_disconnected_stays_out_though_the_deletion_is_undone(
+    team: Tenant, api: ApiClient, user: User
+) -> None:
+    pair, waiting, code = session_of(api, user), sign_in_token(api, user), create(api, user)["code"]
+    neighbour = session_of(api, user_make(team))
+    with team_scope(team.context):
+        User.objects.filter(pk=user.pk).update(deleted_at=clock.now())
+        assert user_disconnect(team.context, user.id) == 0
+        User.objects.filter(pk=user.pk).update(deleted_at=None)
+    assert end_reasons(team) == ["user_deleted", ""]
+    assert (alive(pair), refresh(pair).status_code, alive(neighbour)) == (False, 401, True)
+    assert ApiClient().post("/v2/session/exchange", {"sign_in_token": waiting}).status_code == 401
+    assert exchange(code).status_code == 404

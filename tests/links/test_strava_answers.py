@@ -80,9 +80,17 @@ def test_a_row_that_moves_to_the_next_page_is_read_once(vendor: StubServer) -> N
 def test_an_activity_that_vanishes_meanwhile_is_left_out(vendor: StubServer) -> None:
     vendor.answer = telling([[ROW, OTHER]], {"/activities/15230011999": (200, RUN)})
     assert [one.external_id for one in pulled(vendor, "workouts").summaries] == ["15230011999"]
-    streams: Answers = {"/activities/15230011223/streams": (200, STREAMS)}
-    vendor.answer = telling([[ROW]], streams)
+    vendor.answer = telling([[ROW]], {})
     assert pulled(vendor, "workout_stream") == Pulled(time_zone="America/Los_Angeles")
+
+
+def test_a_stream_costs_one_request_and_comes_with_its_workout_as_it_is_listed(vendor: StubServer) -> None:
+    vendor.answer = telling([[ROW]], {"/activities/15230011223/streams": (200, STREAMS)})
+    found = pulled(vendor, "workout_stream")
+    assert [urlsplit(asked.path).path for asked in vendor.asked].count("/api/v3/activities/15230011223") == 0
+    assert (len(vendor.asked), found.summaries) == (3, ())
+    assert [one.workout for one in found.streams] == [one.external_id for one in found.workouts] == ["15230011223"]
+    assert found.workouts[0].fields["calories"] is None
 
 
 def test_an_activity_without_streams_is_not_asked_for_more(vendor: StubServer) -> None:
@@ -96,7 +104,8 @@ def test_an_activity_without_streams_is_not_asked_for_more(vendor: StubServer) -
 
 
 def test_strange_rows_are_refused_and_stop_nothing(vendor: StubServer) -> None:
-    rows: list[JSONValue] = [None, "row", changed(ROW, id="7"), changed(ROW, id=None), ROW, OTHER]
+    rows: list[JSONValue] = [None, "row", changed(ROW, id="7"), changed(ROW, id=None), ROW]
+    rows.append(changed(OTHER, elapsed_time=0))
     answers: Answers = {
         "/activities/15230011223": (200, RIDE),
         "/activities/15230011999": (200, changed(RUN, elapsed_time=0)),
@@ -136,7 +145,7 @@ def test_a_listing_without_an_end_is_given_up(vendor: StubServer) -> None:
         (401, b'{"message":"Authorization Error","errors":[{"code":"invalid"}]}', FailureKind.TOKEN_REJECTED),
         (401, b'{"errors":"missing"}', FailureKind.TOKEN_REJECTED),
         (401, b'{"errors":["missing"]}', FailureKind.TOKEN_REJECTED),
-        (403, b"{}", FailureKind.SCOPE_MISSING),
+        (403, b"{}", FailureKind.FORBIDDEN),
         (402, b"{}", FailureKind.REFUSED),
         (200, b"{}", FailureKind.TRANSPORT),
         (200, b"[", FailureKind.TRANSPORT),

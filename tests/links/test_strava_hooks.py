@@ -86,11 +86,8 @@ def test_a_challenge_of_somebody_else_is_refused(strange: dict[str, str]) -> Non
         (changed(CREATED, aspect_type="update", updates={"title": "Messy"}), (Notice("134815", resources=PULLED),)),
         # What is stored stays: the store knows no deletion.
         (changed(CREATED, aspect_type="delete"), ()),
-        (
-            DEREGISTERED,
-            (Notice("134815", deregistered=True, occurred_at=datetime(2026, 3, 8, 20, 1, 40, tzinfo=UTC)),),
-        ),
-        (without(DEREGISTERED, "event_time"), (Notice("134815", deregistered=True),)),
+        # Anybody may have said so: Strava is asked.
+        (DEREGISTERED, (Notice("134815", resources=PULLED),)),
         (changed(DEREGISTERED, updates={"authorized": "true"}), ()),
         (changed(DEREGISTERED, updates={}), ()),
         (changed(DEREGISTERED, updates=None), ()),
@@ -102,6 +99,17 @@ def test_a_challenge_of_somebody_else_is_refused(strange: dict[str, str]) -> Non
 )
 def test_what_an_event_tells(event: JSONValue, notices: tuple[Notice, ...]) -> None:
     assert STRAVA.hook_answer(posted(event), SECRETS) == HookAnswer(notices=notices)
+
+
+@time_machine.travel(NOW, tick=False)
+@pytest.mark.parametrize(
+    ("event", "occurred_at"),
+    [(DEREGISTERED, datetime(2026, 3, 8, 20, 1, 40, tzinfo=UTC)), (without(DEREGISTERED, "event_time"), None)],
+)
+def test_an_end_that_is_signed_is_believed(event: JSONValue, occurred_at: datetime | None) -> None:
+    call = posted(event, {"x-strava-signature": signature(orjson.dumps(event))})
+    told = Notice("134815", deregistered=True, occurred_at=occurred_at)
+    assert STRAVA.hook_answer(call, SECRETS) == HookAnswer(notices=(told,))
 
 
 @pytest.mark.parametrize("event", [changed(CREATED, subscription_id=1), without(CREATED, "subscription_id")])
@@ -252,7 +260,7 @@ CALLS: list[Callable[[ApplicationKeys], object]] = [
     ("status", "kind"),
     [
         (401, FailureKind.REFUSED),
-        (403, FailureKind.REFUSED),
+        (403, FailureKind.FORBIDDEN),
         (429, FailureKind.RATE_LIMITED),
         (500, FailureKind.UNAVAILABLE),
         (503, FailureKind.UNAVAILABLE),

@@ -1,6 +1,7 @@
 """Strava's notices through the service's address: subscribed by the worker, checked, and turned into owed pulls."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
 
@@ -128,4 +129,42 @@ def test_an_athlete_who_takes_the_grant_back_breaks_the_connection(team: Tenant,
     with team_scope(team.context):
         connection = Connection.objects.get()
     assert (connection.status, connection.error_type) == ("error", "deregistered_per_provider")
+    assert event_types_of(team).count("provider.connection.error") == 1
+
+
+def unsigned(simulator: Simulator) -> None:
+    """Somebody says that the athlete has taken the grant back; Strava's own word for it, without its signature."""
+    (notice,) = notices(simulator, "strava", ACCOUNT, kind="deregistered")
+    headers = {name: text for name, text in notice.headers.items() if name != "X-Strava-Signature"}
+    assert replace(notice, headers=headers).bring().status_code == 200
+
+
+def work_owed(tenant: Tenant) -> None:
+    """Work what a notice owes."""
+    with team_scope(tenant.context):
+        for pull in Pull.objects.filter(status__in=[PullStatus.SCHEDULED, PullStatus.RETRYING]).order_by("resource"):
+            pull_run(pull_id=pull.pk)
+
+
+def test_an_end_that_nobody_signed_is_asked_about_and_changes_nothing(team: Tenant, simulator: Simulator) -> None:
+    linked(team)
+    before = event_types_of(team)
+    unsigned(simulator)
+    assert sorted(owed(team)) == ["workout_stream", "workouts"]
+    work_owed(team)
+    with team_scope(team.context):
+        assert Connection.objects.get().status == "connected"
+    assert "provider.connection.error" not in [*before, *event_types_of(team)]
+
+
+def test_an_end_that_nobody_signed_and_is_true_is_found_out(team: Tenant, simulator: Simulator) -> None:
+    linked(team)
+    simulator.fault("strava", "token_dead", "/api/v3/athlete")
+    unsigned(simulator)
+    for minutes in (0, 2, 20, 40):
+        with time_machine.travel(NOW + timedelta(minutes=minutes), tick=False):
+            work_owed(team)
+    with team_scope(team.context):
+        connection = Connection.objects.get()
+    assert connection.status == "error"
     assert event_types_of(team).count("provider.connection.error") == 1

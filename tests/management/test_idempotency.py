@@ -13,6 +13,7 @@ from management.models import IdempotentReply
 from management.tasks import idempotency_purge
 from tests.clients import ApiClient
 from tests.factories import Tenant, user_make
+from tests.links.test_api_connections import connection_make
 from users import services
 
 BODY = {"client_user_id": "anna"}
@@ -150,5 +151,8 @@ def test_an_answer_committed_just_now_is_not_taken_for_abandoned(
 
 def test_a_reply_about_a_user_of_the_body_names_them(api: ApiClient, team: Tenant) -> None:
     user = user_make(team)
-    assert api.post("/v2/link/token", {"user_id": str(user.pk)}, Idempotency_Key="k1").status_code == 200
+    connection_make(team, user)
+    # A refusal that is kept: the user has a connected provider.
+    body = {"user_id": str(user.pk), "provider": "oura"}
+    assert api.post("/v2/link/connect/demo", body, Idempotency_Key="k1").status_code == 400
     assert [row.user_id for row in _rows()] == [user.pk]

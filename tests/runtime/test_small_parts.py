@@ -157,3 +157,24 @@ def test_the_receiver_is_a_child_only_where_its_command_exists() -> None:
     assert names == ["api", "management", "simulator", "worker", "imports", "beat"]
     names = [program.name for program in tree.services(_settings(), {}, ["webhook_receiver"])]
     assert names == ["api", "management", "simulator", "worker", "imports", "beat", "receiver"]
+
+
+def test_the_simulators_controls_open_by_a_secret_of_this_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SIMULATOR_CONTROLS", "SIMULATOR_CONTROL_SECRET"):
+        monkeypatch.delenv(name, raising=False)
+    first, second = (tree.base_environment(_settings(), {}) for _ in range(2))
+    assert first["SIMULATOR_CONTROLS"] == "true"
+    assert len(first["SIMULATOR_CONTROL_SECRET"]) >= 32
+    assert first["SIMULATOR_CONTROL_SECRET"] != second["SIMULATOR_CONTROL_SECRET"]
+    monkeypatch.setenv("SIMULATOR_CONTROLS", "false")
+    assert tree.base_environment(_settings(), {})["SIMULATOR_CONTROLS"] == "false"
+
+
+def test_web_processes_have_the_threads_that_are_counted_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEB_THREADS", "24")
+    settings = TreeSettings.from_environment(Path("/project"))
+    (api, *_rest) = tree.services(settings, {}, [])
+    assert api.command[api.command.index("--blocking-threads") + 1] == "24"
+    monkeypatch.setenv("WEB_THREADS", "3")
+    with pytest.raises(EnvError, match="WEB_THREADS"):
+        TreeSettings.from_environment(Path("/project"))

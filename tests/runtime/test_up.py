@@ -54,9 +54,9 @@ def test_a_busy_port_stops_it_before_anything_starts(tmp_path: Path) -> None:
 
 
 def test_a_setting_that_is_not_understood_is_named(tmp_path: Path) -> None:
-    done = _run(tmp_path, "manage.py", "up", WORKER_CONCURRENCY="many")
+    done = _run(tmp_path, "manage.py", "up", MANAGEMENT_PORT="many")
     assert done.returncode == 1
-    assert done.stdout == "up         | Cannot start: WORKER_CONCURRENCY='many' is not a whole number from 1 to 64.\n"
+    assert done.stdout == "up         | Cannot start: MANAGEMENT_PORT='many' is not a whole number from 1 to 65535.\n"
 
 
 def test_attach_gives_a_command_the_running_trees_environment(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import orjson
 
 from simulator.app import Simulator
 from simulator.configuration import Configuration
+from tests.simulator_control import CALLBACK_ORIGINS, CONTROL_SECRET, control_headers
 
 CLIENT_ID = "healthsvc-test"
 CLIENT_SECRET = "simulator-secret"
@@ -69,7 +70,10 @@ class RunningSimulator:
         self._database = database
 
     def __enter__(self) -> "RunningSimulator":
-        self._application = Simulator(Configuration(self._database, "http://127.0.0.1"))
+        origins = tuple(CALLBACK_ORIGINS.split(","))
+        self._application = Simulator(
+            Configuration(self._database, "http://127.0.0.1", control_secret=CONTROL_SECRET, callback_origins=origins)
+        )
         self._server = make_server("127.0.0.1", 0, self._application, _ThreadingServer, _QuietHandler)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
@@ -185,7 +189,8 @@ class Browser:
 def ask(url: str, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Answer:
     connection = HTTPConnection(urlsplit(url).netloc, timeout=20)
     try:
-        connection.request(method, target, body or None, dict(headers or {}))
+        # The secret of the controls is shown where they are, and nowhere else; a test may show another one.
+        connection.request(method, target, body or None, {**control_headers(target), **(headers or {})})
         answer = connection.getresponse()
         found = {name.lower(): value for name, value in answer.getheaders()}
         return Answer(answer.status, found, answer.read())

@@ -30,8 +30,9 @@ _GONE: Final = (404, 410)
 class StravaConnector(StravaHooks):
     """Strava's activities and athlete.
 
-    Each activity costs a request for its detail, which alone tells the calories, and one for its streams. A week is a
-    window that loses little when it is cut off, and seldom has more pages than one and the empty one after it.
+    Each activity costs a request for its detail, which alone tells the calories, and one for its streams; the pull of
+    the one makes none of the other's. A week is a window that loses little when it is cut off, and seldom has more
+    pages than one and the empty one after it.
     """
 
     window_days: Mapping[str, int] = {
@@ -79,26 +80,25 @@ def _workouts(access: Access, start_on: date, end_on: date) -> Pulled:
 
 
 def _streams(access: Access, start_on: date, end_on: date) -> Pulled:
-    """Streams with their workouts, for a stream is kept only where its workout is, and the two pulls run apart."""
+    """Streams with their workouts as they are listed, for a stream is kept only where one is; the pulls run apart."""
     listing = _listing(access, start_on, end_on)
-    summaries: list[SummaryRecord] = []
+    workouts: list[SummaryRecord] = []
     streams: list[StreamRecord] = []
     refusals = list(listing.refusals)
     asked = {"keys": ",".join(convert.STREAM_KEYS), "key_by_type": "true"}
     for identity, listed in listing.activities.items():
         found = _asked(access, f"/activities/{identity}/streams", asked) if convert.may_have_streams(listed) else None
-        detail = _detail(access, identity) if found else None
-        if found is None or detail is None:
+        if found is None:
             continue
-        workout, course = convert.workout_from_activity(detail), convert.course_from_streams(found, detail)
+        workout, course = convert.workout_from_activity(listed), convert.course_from_streams(found, listed)
         refusals += course.refusals
         if isinstance(workout, Refusal):
             refusals.append(workout)
         elif course.stream is not None:
-            summaries.append(workout)
+            workouts.append(workout)
             streams.append(course.stream)
     return Pulled(
-        summaries=tuple(summaries), streams=tuple(streams), refusals=tuple(refusals), time_zone=listing.time_zone
+        workouts=tuple(workouts), streams=tuple(streams), refusals=tuple(refusals), time_zone=listing.time_zone
     )
 
 

@@ -60,7 +60,7 @@ class StravaHooks:
         event = _event(call.body)
         if secrets.external_id and str(event.get("subscription_id")) != secrets.external_id:
             raise HookRefused
-        return HookAnswer(notices=_notices(event))
+        return HookAnswer(notices=_notices(event, is_signed=signature is not None))
 
     def hook_subscribe(
         self, keys: ApplicationKeys, access: Access | None, *, topic: str, callback_url: str, verify_token: str
@@ -134,10 +134,11 @@ def _event(body: bytes) -> Mapping[str, JSONValue]:
         raise HookRefused from None
 
 
-def _notices(event: Mapping[str, JSONValue]) -> tuple[Notice, ...]:
+def _notices(event: Mapping[str, JSONValue], *, is_signed: bool) -> tuple[Notice, ...]:
     """An activity's event names no day: its last days are read. A deletion changes nothing, for what is stored stays.
 
-    The only event of an athlete is that they took the grant back.
+    The only event of an athlete is that they took the grant back. Without a signature anybody may have said so: then
+    the athlete is asked for, and Strava's own answer tells.
     """
     owner = event.get("owner_id")
     if isinstance(owner, bool) or not isinstance(owner, int):
@@ -147,6 +148,8 @@ def _notices(event: Mapping[str, JSONValue]) -> tuple[Notice, ...]:
         return (Notice(str(owner), resources=_OF_AN_ACTIVITY),)
     authorized = updates.get("authorized") if isinstance(updates, Mapping) else None
     if kind == "athlete" and authorized in ("false", False):
+        if not is_signed:
+            return (Notice(str(owner), resources=_OF_AN_ACTIVITY),)
         return (Notice(str(owner), deregistered=True, occurred_at=_occurred_at(event)),)
     return ()
 

@@ -1,0 +1,1 @@
+"""Garmin, read from its Health and Activity APIs."""

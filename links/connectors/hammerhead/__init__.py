@@ -1,0 +1,1 @@
+"""Hammerhead, read from its API's list of activities and their FIT files."""

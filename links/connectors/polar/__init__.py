@@ -1,0 +1,1 @@
+"""Polar, read from its AccessLink API v3."""

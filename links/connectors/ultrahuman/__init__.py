@@ -1,0 +1,1 @@
+"""Ultrahuman, read from its partner API."""
