@@ -24,7 +24,13 @@ from links.bulk_serializers import (
 from links.catalogue import provider_get
 from links.constants import BULK_BODY_MAXIMUM_BYTES, BULK_WAIT_SECONDS
 from links.models import BulkOp, Connection
-from links.services.bulk import bulk_import_begin, bulk_op_wait, bulk_pause, bulk_trigger_begin
+from links.services.bulk import (
+    bulk_import_begin,
+    bulk_op_wait,
+    bulk_pause,
+    bulk_room_check,
+    bulk_trigger_begin,
+)
 from links.states import BulkOpStatus
 
 #: An operation that goes on after its caller has gone: `GET /v2/link/bulk_op` shows how far it is.
@@ -49,6 +55,7 @@ class BulkViewSet(ServiceViewSet):
     )
     def imports(self, request: Request) -> Response:
         """Connections from tokens that another system held; each is told and backfilled as if it were new."""
+        bulk_room_check(self.team)
         body = self.body(BulkImportBody)
         provider = provider_get(body["provider"])
         op = bulk_import_begin(team=self.team, provider=provider, recipes=body["connections"])
@@ -63,6 +70,7 @@ class BulkViewSet(ServiceViewSet):
     )
     def trigger(self, request: Request) -> Response:
         """A backfill of each user's connection; data that have not changed change nothing."""
+        bulk_room_check(self.team)
         body = self.body(BulkTriggerBody)
         provider = provider_get(body["provider"])
         op = bulk_trigger_begin(team=self.team, provider=provider, user_ids=body["user_ids"])

@@ -33,14 +33,14 @@ class OAuthProviderField(TextField):
 
 
 class PrintedField(TextField):
-    """A text that goes into requests to a provider as it is, so without line breaks and control characters."""
+    """A text that goes into requests to a provider as it is: something, without line breaks and control characters."""
 
-    default_error_messages = {"printable": "May hold printable characters only."}
+    default_error_messages = {"printable": "May hold printable characters only, and not blanks alone."}
 
     def to_internal_value(self, data: Any) -> str:
         """The text."""
         text = super().to_internal_value(data)
-        if not text.isprintable():
+        if not text.isprintable() or not text.strip():
             self.fail("printable")
         return text
 
@@ -74,7 +74,7 @@ class RecipeShape(Serializer):
         min_value=0, max_value=_EPOCH_MAXIMUM_SECONDS, help_text="When the access token expires, Unix seconds."
     )
     oauth_scopes = serializers.ListField(
-        child=PrintedField(max_length=200),
+        child=TokenField(max_length=200),
         required=False,
         allow_null=True,
         max_length=100,

@@ -180,7 +180,7 @@ def bulk_ops_purge() -> int:
 
 def _begin(team: TeamContext, op_type: BulkOpType, provider: Provider, items: Sequence[BulkOpItem]) -> BulkOp:
     with transaction.atomic():
-        _room_check(team)
+        _room_hold(team)
         op = BulkOp.objects.create(
             **team_values(team), type=op_type, provider=provider.slug, total=len(items), started_at=clock.now()
         )
@@ -191,13 +191,18 @@ def _begin(team: TeamContext, op_type: BulkOpType, provider: Provider, items: Se
     return op
 
 
-def _room_check(team: TeamContext) -> None:
-    """429 where the team has as many operations open as it may. Until the transaction ends it begins no other."""
-    with database.cursor() as cursor:
-        cursor.execute(_BEGIN_LOCK, [f"links-bulk:{team.team_id}:{team.environment}"])
+def bulk_room_check(team: TeamContext) -> None:
+    """429 where the team has as many operations open as it may, before a thousand users are read for nothing."""
     if BulkOp.objects.for_team(team).filter(status=BulkOpStatus.IN_PROGRESS).count() >= BULK_OPS_OPEN_MAXIMUM:
         detail = f"{BULK_OPS_OPEN_MAXIMUM} bulk operations are in progress; begin another when one of them has ended."
         raise ServiceError(ErrorCode.RATE_LIMITED, detail, retry_after_seconds=BULK_OPS_RETRY_SECONDS)
+
+
+def _room_hold(team: TeamContext) -> None:
+    """As `bulk_room_check`, and until the transaction ends the team begins no other."""
+    with database.cursor() as cursor:
+        cursor.execute(_BEGIN_LOCK, [f"links-bulk:{team.team_id}:{team.environment}"])
+    bulk_room_check(team)
 
 
 def _claim(op_id: UUID, claim: int | None) -> BulkOp | None:

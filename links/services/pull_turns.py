@@ -19,10 +19,13 @@ from django.db import connection as database
 from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When, Window
 from django.db.models.functions import RowNumber
 
-from links.constants import PULL_WOKEN_SECONDS, PULLS_WOKEN_A_WORKER, PullKind
+from links.constants import PULL_LEASE_SECONDS, PULL_WOKEN_SECONDS, PULLS_WOKEN_A_WORKER, PullKind
 from links.models import Pull
 from links.states import PullStatus
 
+#: A pull whose lease was not renewed for so long counts as nobody's: a worker that lives renews before every call,
+#: which lasts `PROVIDER_TIMEOUT_SECONDS` at most. One that died must not keep the others waiting for its whole lease.
+TURN_SEEN_SECONDS: Final = 30
 _TURN_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended('links-pull-turn', 0))"
 
 
@@ -43,7 +46,8 @@ def turn_lock() -> None:
 def full_find(now: datetime) -> Full:
     """Who must wait until one of their pulls ends. One statement, over what workers are at."""
     share = max(1, settings.WORKER_CONCURRENCY - 1)
-    running = Pull.objects.filter(status=PullStatus.IN_PROGRESS, lease_until__gte=now)
+    seen_until = now + timedelta(seconds=PULL_LEASE_SECONDS - TURN_SEEN_SECONDS)
+    running = Pull.objects.filter(status=PullStatus.IN_PROGRESS, lease_until__gte=seen_until)
     found = list(running.values_list("connection__provider", "kind"))
     providers = Counter(provider for provider, _ in found)
     kinds = Counter(kind for _, kind in found)

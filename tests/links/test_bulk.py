@@ -120,6 +120,16 @@ def test_another_worker_goes_on_where_one_died(api: ApiClient, team: Tenant, sim
 
 
 @pytest.mark.parametrize(
+    "change", [{"provider_id": " "}, {"oauth_scopes": [" "]}, {"oauth_scopes": ["daily personal"]}]
+)
+def test_blanks_are_no_account_and_no_scope(api: ApiClient, team: Tenant, change: dict[str, Any]) -> None:
+    body = {"provider": "oura", "connections": [recipe(user_make(team), **change)]}
+    answer = api.post("/v2/link/bulk_import", body)
+    assert [problem["loc"][3] for problem in answer.json()["detail"]] == list(change)
+    assert (answer.status_code, ops(team)) == (422, [])
+
+
+@pytest.mark.parametrize(
     ("change", "where"),
     [
         ({"provider": "whoop"}, ["body", "provider"]),

@@ -237,3 +237,10 @@ def test_a_pull_that_must_wait_is_told_of_again_in_its_turn(team: Tenant, sent: 
     sent.clear()
     assert pulls_wake(1) == 1
     assert pulls_sent(sent) == [second]
+
+
+def test_what_is_refused_is_not_read(api: ApiClient, team: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("links.services.bulk.BULK_OPS_OPEN_MAXIMUM", 0)
+    # A body that would be 422, were it read.
+    answer = api.post("/v2/link/bulk_trigger_historical_pull", {"user_ids": ["nobody"], "provider": "oura"})
+    assert (answer.status_code, answer.headers["Retry-After"]) == (429, "30")

@@ -14,6 +14,7 @@ from links.constants import PullKind
 from links.models import Connection, Pull
 from links.services import pulls
 from links.services.pull_rows import pull_claim, pulls_due, pulls_schedule
+from links.services.pull_turns import TURN_SEEN_SECONDS
 from links.services.pulls import pull_run
 from tests.factories import Tenant, tenant_make, user_make
 from tests.links.granting import pulls_done, stored
@@ -148,3 +149,16 @@ def test_workers_that_begin_together_keep_to_the_share(settings: Settings) -> No
     for thread in threads:
         thread.join(30)
     assert (len(taken), sum(taken)) == (len(due), 3)
+
+
+@pytest.mark.django_db
+def test_a_worker_that_died_keeps_its_place_for_half_a_minute(team: Tenant, settings: Settings) -> None:
+    settings.WORKER_CONCURRENCY = 2
+    rings(team, 2)
+    first, second, *_ = pulls_due()
+    assert pull_claim(pull_id=first) is not None
+    assert pull_claim(pull_id=second) is None
+    with time_machine.travel(NOW + timedelta(seconds=TURN_SEEN_SECONDS + 1), tick=False):
+        # Its lease still runs: nobody takes that pull over. The others wait no longer.
+        assert pull_claim(pull_id=first) is None
+        assert pull_claim(pull_id=second) is not None
