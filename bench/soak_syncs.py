@@ -40,9 +40,10 @@ from bench.soak_processes import (
 from bench.soak_things import Name, things_of
 from bench.stage import load_note, stage
 from healthsvc.kernel import clock
+from healthsvc.kernel.errors import ErrorCode, ServiceError
 from healthsvc.kernel.jobs import enqueue
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
-from links.catalogue import provider_get
+from links.catalogue import Provider, provider_get
 from links.connectors.generic.client import GenericConnector
 from links.connectors.registry import connector_of
 from links.constants import SIMULATOR_CLIENT_ID, SIMULATOR_CLIENT_SECRET
@@ -110,6 +111,7 @@ _STEP: Final = timedelta(hours=9)
 #: Samples from so many days before the first sync are followed through their events.
 _FOLLOWED: Final = timedelta(days=6)
 _LOOK_SECONDS: Final = 0.25
+_IMPORT_WAIT_SECONDS: Final = 120.0
 _RESTART_SECONDS: Final = 3.0
 _AGE_SECONDS: Final = 3.0
 #: Faults while a backfill runs.
@@ -312,8 +314,21 @@ def _connect(running: Soak) -> None:
         scopes = provider.scopes if one.scopes is None else one.scopes
         count = one.small if running.size.is_small else one.whole
         recipes = [_recipe(running, one, scopes, number) for number in range(count)]
-        with team_scope(running.tenant.context):
-            bulk_import_begin(team=running.tenant.context, provider=provider, recipes=recipes)
+        _import_begin(running, provider, recipes)
+
+
+def _import_begin(running: Soak, provider: Provider, recipes: Sequence[Recipe]) -> None:
+    """Begin an import; a team may have a few at once, so the later ones wait for the earlier."""
+    deadline = time.monotonic() + _IMPORT_WAIT_SECONDS
+    while True:
+        try:
+            with team_scope(running.tenant.context):
+                bulk_import_begin(team=running.tenant.context, provider=provider, recipes=recipes)
+            return
+        except ServiceError as error:
+            if error.code is not ErrorCode.RATE_LIMITED or time.monotonic() > deadline:
+                raise
+        time.sleep(0.5)
 
 
 def _recipe(running: Soak, cast: Cast, scopes: Sequence[str], number: int) -> Recipe:

@@ -119,7 +119,7 @@ def connect_in_a_browser(newcomer: Newcomer, user_id: str, home: str) -> None:
         page = browser.new_page(viewport={"width": 390, "height": 844})
         page.goto(link["link_web_url"])
         page.get_by_role("link", name="Oura").click()
-        page.get_by_role("link", name="Continue").click()
+        page.get_by_role("button", name="Continue").click()
         page.get_by_label("E-mail").fill(ACCOUNT)
         page.get_by_label("Password").fill("simulator")
         page.get_by_role("button", name="Log in").click()

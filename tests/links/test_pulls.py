@@ -66,7 +66,7 @@ def user(team: Tenant) -> User:
 def pulls_of(tenant: Tenant, **wanted: Any) -> dict[str, Pull]:
     """Pulls by resource."""
     with team_scope(tenant.context):
-        return {pull.resource: pull for pull in Pull.objects.filter(**wanted)}
+        return {pull.resource: pull for pull in Pull.objects.filter(**wanted).order_by("id")}
 
 
 def run_all(tenant: Tenant) -> None:
