@@ -28,8 +28,6 @@ from aggregation.store.write import SeriesChange, series_write
 from healthsvc.kernel.errors import not_found
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
-from users import selectors as user_selectors
-from users.models import User
 from webhooks.services import events_emit
 
 #: Which changes of a write are told: all, none, or those of the named resources and of devices.
@@ -155,10 +153,9 @@ def historical_announce(
         _emit(team, user_id, person.client_user_id, events)
 
 
-def user_hold(team: TeamContext, user_id: UUID) -> User:
-    """A living user who can't be erased before the current transaction ends; 404 otherwise."""
+def user_hold(team: TeamContext, user_id: UUID) -> None:
+    """Keep a living user from being erased before the current transaction ends; 404 otherwise."""
     _person_hold(team, user_id)
-    return user_selectors.user_get(team, user_id)
 
 
 def _person_hold(team: TeamContext, user_id: UUID) -> _Person:

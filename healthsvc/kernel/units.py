@@ -251,6 +251,11 @@ def milliseconds_from_seconds(seconds: Quantity) -> Quantity:
     return seconds * 1000.0
 
 
+def metres_per_second_from_kilometres_per_hour(kilometres_per_hour: Quantity) -> Quantity:
+    """1 km/h = 1000 m / 3600 s, exact."""
+    return kilometres_per_hour * 1000.0 / 3600.0
+
+
 def per_minute_from_per_second(per_second: Quantity) -> Quantity:
     """Hertz to events a minute: x 60, exact."""
     return per_second * 60.0

@@ -9,9 +9,10 @@ or one of the connector's own. Names in a reason are field names of the vendor's
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from functools import wraps
 from typing import Concatenate, ParamSpec
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
@@ -235,6 +236,27 @@ def offset_seconds_of(moment: datetime) -> int:
     if offset is None:
         raise MalformedError("bad_time:offset")
     return int(offset.total_seconds())
+
+
+def offset_seconds_at(moment: datetime, time_zone: str | None) -> int | None:
+    """Seconds east of UTC in an IANA time zone at an instant; None where the zone is missing or unknown."""
+    if not time_zone:
+        return None
+    try:
+        return offset_seconds_of(moment.astimezone(ZoneInfo(time_zone)))
+    except (ZoneInfoNotFoundError, ValueError):
+        return None
+
+
+def offset_or_unknown(moment: datetime, time_zone: str | None) -> int:
+    """`offset_seconds_at`, as samples say it."""
+    offset_seconds = offset_seconds_at(moment, time_zone)
+    return OFFSET_UNKNOWN if offset_seconds is None else offset_seconds
+
+
+def epoch_seconds_of_day(day: date) -> int:
+    """The instant of a day's midnight by UTC, in epoch seconds."""
+    return int(datetime.combine(day, time(), UTC).timestamp())
 
 
 def microseconds(moment: datetime) -> int:

@@ -8,13 +8,12 @@ import pytest
 from aggregation.records import OFFSET_UNKNOWN, DataSource, Refusal, SeriesBatch, SummaryRecord
 from aggregation.sports import SPORT_BY_SLUG
 from healthsvc.kernel.typing import JSONValue
-from links.connectors.payload import Series
+from links.connectors.payload import Series, offset_seconds_at
 from links.connectors.withings.catalogue import SPORTS, source_type_of
 from links.connectors.withings.convert import (
     activity_from_activity,
     body_from_measure_group,
     decimal_from_mantissa,
-    offset_seconds_at,
     series_from_intraday,
     series_from_measure_groups,
     sleep_from_summary,

@@ -16,6 +16,7 @@ from healthsvc.kernel.units import (
     kilocalories_from_kilojoules,
     kilograms_from_grams,
     metres_from_kilometres,
+    metres_per_second_from_kilometres_per_hour,
     millivolts_from_microvolts,
     mmol_per_litre_glucose_from_mg_per_dl,
     percent_from_fraction,
@@ -46,11 +47,6 @@ _VOLTAGE: Final = "electrocardiogram_voltage"
 def copy(value: float) -> float:
     """A number that comes in the unit it is kept in."""
     return value
-
-
-def metres_per_second_from_kilometres_per_hour(kilometres_per_hour: float) -> float:
-    """1 km/h = 1000 m / 3600 s, exact."""
-    return metres_from_kilometres(kilometres_per_hour) / 3600.0
 
 
 @dataclass(frozen=True, slots=True)

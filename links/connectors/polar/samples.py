@@ -12,7 +12,7 @@ import numpy as np
 
 from aggregation.records import Refusal, StreamRecord
 from healthsvc.kernel.typing import JSONValue
-from healthsvc.kernel.units import metres_from_kilometres
+from healthsvc.kernel.units import metres_per_second_from_kilometres_per_hour
 from links.connectors.payload import (
     MalformedError,
     Sample,
@@ -51,11 +51,6 @@ _EXERCISE_MAXIMUM_SECONDS: Final = 7 * 86_400
 def _copied(value: float) -> float:
     """A number that comes in the unit it is kept in."""
     return value
-
-
-def metres_per_second_from_kilometres_per_hour(kilometres_per_hour: float) -> float:
-    """1 km/h = 1000 m / 3600 s, exact."""
-    return metres_from_kilometres(kilometres_per_hour) / 3600.0
 
 
 #: `sample-type` → the channel, and what makes its unit of Polar's. Pedalling, air pressure and RR have no channel.

@@ -5,7 +5,7 @@ Read from Strava's API v3 reference, not exercised against a live account.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, timedelta
 from typing import Final
 
 from aggregation.records import Refusal, StreamRecord, SummaryRecord
@@ -14,7 +14,7 @@ from healthsvc.kernel.http import HttpReply
 from healthsvc.kernel.typing import JSONValue
 from links.connectors.base import Pulled, summaries_of
 from links.connectors.failures import FailureKind, ProviderFailure
-from links.connectors.payload import MalformedError, counted, document
+from links.connectors.payload import MalformedError, counted, document, epoch_seconds_of_day
 from links.connectors.strava import convert
 from links.connectors.strava.hooks import API, StravaHooks
 from links.connectors.strava.limits import wait_seconds
@@ -117,8 +117,8 @@ def _rows(access: Access, start_on: date, end_on: date) -> Iterator[JSONValue]:
     """Every row of every page. Private activities are among them only with `activity:read_all`."""
     span = {
         # Both ends are exclusive.
-        "after": str(_epoch_seconds(start_on) - 1),
-        "before": str(_epoch_seconds(end_on + timedelta(days=1))),
+        "after": str(epoch_seconds_of_day(start_on) - 1),
+        "before": str(epoch_seconds_of_day(end_on + timedelta(days=1))),
         "per_page": str(_ACTIVITIES_A_PAGE),
     }
     for page in range(1, _PAGES_MAXIMUM + 1):
@@ -162,7 +162,3 @@ def _lacks_scope(body: bytes) -> bool:
     errors = json_object(body).get("errors")
     named = [one for one in errors if isinstance(one, Mapping)] if isinstance(errors, list) else []
     return any(one.get("code") == "missing" and str(one.get("field")).endswith("_permission") for one in named)
-
-
-def _epoch_seconds(day: date) -> int:
-    return int(datetime.combine(day, time(), UTC).timestamp())

@@ -30,12 +30,10 @@ from links.connectors.hooks import (
 )
 from links.connectors.payload import MalformedError, epoch_instant
 from links.connectors.wire import Access, failure_of, json_object, list_of, no_reply
-from links.constants import PROVIDER_TIMEOUT_SECONDS, TOKEN_ANSWER_MAXIMUM_BYTES
+from links.constants import HOOK_SIGNATURE_SECONDS, PROVIDER_TIMEOUT_SECONDS, TOKEN_ANSWER_MAXIMUM_BYTES
 
 API: Final = "/api/v3"
 _SUBSCRIPTIONS: Final = f"{API}/push_subscriptions"
-#: A signature older than this is somebody's copy.
-_SIGNATURE_SECONDS: Final = 300
 #: What an activity that was made or changed is read as.
 _OF_AN_ACTIVITY: Final = ("workouts", "workout_stream")
 
@@ -122,7 +120,7 @@ def _signature_check(signature: str, body: bytes, client_secret: str) -> None:
     if not (signed_at.isascii() and signed_at.isdigit() and len(signed_at) <= 12):
         raise HookRefused
     made = hmac.new(client_secret.encode(), signed_at.encode() + b"." + body, hashlib.sha256).hexdigest()
-    fresh = abs(clock.now().timestamp() - int(signed_at)) <= _SIGNATURE_SECONDS
+    fresh = abs(clock.now().timestamp() - int(signed_at)) <= HOOK_SIGNATURE_SECONDS
     if not hmac.compare_digest(made.encode(), given.encode()) or not fresh:
         raise HookRefused
 

@@ -26,11 +26,12 @@ from links.connectors.payload import (
     microseconds,
     nearest_whole,
     number,
+    offset_or_unknown,
+    offset_seconds_at,
     optional_number,
     optional_text,
     utc_text,
 )
-from links.connectors.withings.convert import offset_or_unknown, offset_seconds_at
 
 RING: Final = DataSource(provider="ultrahuman", type="ring")
 #: The sensor on the arm, which measures by itself.

@@ -23,9 +23,8 @@ from links.connectors.hooks import (
     SubscriptionScope,
 )
 from links.connectors.wire import Access, failure_of, json_object
+from links.constants import HOOK_SIGNATURE_SECONDS
 
-#: A signature older than this is somebody's copy.
-_SIGNATURE_SECONDS: Final = 300
 #: What each event is read as. A deletion changes nothing, for what is stored stays.
 _RESOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "sleep.updated": ("sleep", "activity"),
@@ -84,7 +83,7 @@ def _signature_check(call: HookCall, client_secret: str) -> None:
     if not (signed_at.isascii() and signed_at.isdigit() and len(signed_at) <= 15):
         raise HookRefused
     digest = hmac.new(client_secret.encode(), signed_at.encode() + call.body, hashlib.sha256).digest()
-    fresh = abs(clock.now().timestamp() - int(signed_at) / 1000) <= _SIGNATURE_SECONDS
+    fresh = abs(clock.now().timestamp() - int(signed_at) / 1000) <= HOOK_SIGNATURE_SECONDS
     if not hmac.compare_digest(base64.b64encode(digest), given.encode()) or not fresh:
         raise HookRefused
 

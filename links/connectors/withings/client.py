@@ -5,7 +5,7 @@ Read from Withings' public API reference, not exercised against a live account.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, timedelta
 from typing import Final
 
 from aggregation.records import Refusal, SummaryRecord
@@ -13,6 +13,7 @@ from healthsvc.kernel.typing import JSONValue
 from links.connectors.base import Pulled, series_of, summaries_of
 from links.connectors.envelopes import body_posted
 from links.connectors.failures import FailureKind, ProviderFailure
+from links.connectors.payload import epoch_seconds_of_day
 from links.connectors.wire import Access
 from links.connectors.withings import convert, nights
 from links.connectors.withings.devices import device_from_device
@@ -116,7 +117,7 @@ def _intraday(access: Access, resource: str, start_on: date, end_on: date) -> Pu
     time_zone = _time_zone(_rows(access, "/v2/measure", "getactivity", "activities", days))
     found = []
     for offset in range((end_on - start_on).days + 1):
-        start = _epoch_seconds(start_on + timedelta(days=offset))
+        start = epoch_seconds_of_day(start_on + timedelta(days=offset))
         form = {
             "action": "getintradayactivity",
             "startdate": str(start),
@@ -186,8 +187,8 @@ def _segments(access: Access, row: JSONValue) -> list[JSONValue]:
 
 def _measures(access: Access, resource: str, start_on: date, end_on: date) -> Pulled:
     span = {
-        "startdate": str(_epoch_seconds(start_on)),
-        "enddate": str(_epoch_seconds(end_on + timedelta(days=1))),
+        "startdate": str(epoch_seconds_of_day(start_on)),
+        "enddate": str(epoch_seconds_of_day(end_on + timedelta(days=1))),
         "category": "1",
         "meastypes": _MEASURES[resource],
     }
@@ -208,10 +209,6 @@ def _time_zone(rows: Iterable[JSONValue]) -> str | None:
         zone = row.get("timezone") if isinstance(row, dict) else None
         found = zone if isinstance(zone, str) and zone else found
     return found
-
-
-def _epoch_seconds(day: date) -> int:
-    return int(datetime.combine(day, time(), UTC).timestamp())
 
 
 def _rows(

@@ -6,9 +6,8 @@ against a live account.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from aggregation.records import OFFSET_UNKNOWN, DataSource, SummaryRecord
+from aggregation.records import DataSource, SummaryRecord
 from healthsvc.kernel.typing import JSONValue
 from healthsvc.kernel.units import percent_from_fraction
 from links.connectors.payload import (
@@ -28,7 +27,8 @@ from links.connectors.payload import (
     minutes_from_seconds,
     nearest_whole,
     number,
-    offset_seconds_of,
+    offset_or_unknown,
+    offset_seconds_at,
     optional_number,
     optional_text,
     optional_whole,
@@ -60,16 +60,6 @@ _INTRADAY: Mapping[str, tuple[str, bool]] = {
 def decimal_from_mantissa(value: float, power_of_ten: int) -> float:
     """A measure's `value` and `unit` as one number: value x 10^unit. Divides for negative powers, to stay exact."""
     return value * 10.0**power_of_ten if power_of_ten >= 0 else value / 10.0 ** (-power_of_ten)
-
-
-def offset_seconds_at(moment: datetime, time_zone: str | None) -> int | None:
-    """Seconds east of UTC in an IANA time zone at an instant; None where the zone is missing or unknown."""
-    if not time_zone:
-        return None
-    try:
-        return offset_seconds_of(moment.astimezone(ZoneInfo(time_zone)))
-    except (ZoneInfoNotFoundError, ValueError):
-        return None
 
 
 def _source(item: Mapping[str, JSONValue], models: Sequence[str] = ("model_id", "modelid", "model")) -> DataSource:
@@ -268,12 +258,6 @@ def _intraday_sample(
             raise MalformedError("out_of_range:duration")
         end_us = start_us + round(duration_seconds * 1_000_000)
     return Sample(start_us, value, end_us, offset_or_unknown(start, time_zone))
-
-
-def offset_or_unknown(moment: datetime, time_zone: str | None) -> int:
-    """`offset_seconds_at`, as samples say it."""
-    offset_seconds = offset_seconds_at(moment, time_zone)
-    return OFFSET_UNKNOWN if offset_seconds is None else offset_seconds
 
 
 def series_from_measure_groups(groups: Iterable[JSONValue], *, time_zone: str | None = None) -> Series:

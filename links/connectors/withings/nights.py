@@ -25,12 +25,14 @@ from links.connectors.payload import (
     instant_from_epoch_seconds,
     microseconds,
     number,
+    offset_or_unknown,
+    offset_seconds_at,
     optional_text,
     refusing,
     utc_text,
     whole,
 )
-from links.connectors.withings.convert import offset_or_unknown, offset_seconds_at, sleep_source
+from links.connectors.withings.convert import sleep_source
 
 #: `state` of a row → the API's stage: 1 deep, 2 light, 3 REM, 4 awake, 5 by hand, -1 unknown. Out of bed is awake.
 _STAGES: Final[Mapping[int, int]] = {0: 4, 1: 2, 2: 1, 3: 3, 4: 5, 5: -1, 15: 4}
