@@ -97,6 +97,11 @@ class TeamSettings(models.Model):
         max_length=10, choices=DuplicateAccountPolicy.choices, default=DuplicateAccountPolicy.ALLOW
     )
 
+    #: Beginnings of event types: the team is sent no others, whatever its endpoints choose; empty for all.
+    event_type_prefixes = ArrayField(models.CharField(max_length=200), default=list, blank=True)
+    #: Who is written to when an endpoint is disabled for its failures; empty for nobody.
+    webhook_notice_email = models.EmailField(blank=True, default="")
+
     objects = TeamQuerySet["TeamSettings"].as_manager()
 
     class Meta:

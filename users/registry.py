@@ -27,3 +27,9 @@ connected_sources: list[ConnectedSources] = []
 Disconnector = Callable[[TeamContext, UUID], int]
 
 disconnectors: list[Disconnector] = []
+
+#: Erases what an app keeps of a user, in the purge scope and a transaction of its own, safe to repeat:
+#: (team, user id) → how many rows were erased, by table.
+Eraser = Callable[[TeamContext, UUID], Mapping[str, int]]
+
+erasers: list[Eraser] = []

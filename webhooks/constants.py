@@ -62,7 +62,13 @@ FILTER_TYPES_MAXIMUM: Final = 500
 FILTER_TYPE_PATTERN: Final = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*(\.\*)?")
 RATE_LIMIT_MAXIMUM: Final = 100_000
 
+#: What an endpoint may choose events by besides their type: `user.<id>`, `provider.<slug>`.
+CHANNEL_MAXIMUM_CHARACTERS: Final = 128
+CHANNELS_MAXIMUM: Final = 50
+CHANNEL_PATTERN: Final = re.compile(r"[A-Za-z0-9_.:-]+")
+
 HEADERS_MAXIMUM: Final = 50
+HEADER_NAME_MAXIMUM_CHARACTERS: Final = 100
 HEADER_VALUE_MAXIMUM_CHARACTERS: Final = 4000
 HEADER_NAME_PATTERN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 #: Visible ASCII and inner blanks.

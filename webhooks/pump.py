@@ -178,6 +178,8 @@ def _attempt(outcome: Outcome) -> Attempt:
         team_id=claim.team.team_id,
         environment=claim.team.environment,
         delivery_id=claim.delivery_id,
+        endpoint_id=claim.endpoint_id,
+        event_type=claim.event_type,
         number=claim.number,
         attempted_at=outcome.attempted_at,
         duration_milliseconds=outcome.duration_milliseconds,

@@ -18,6 +18,7 @@ class Claim:
     failures: int
     endpoint_id: UUID
     event_id: UUID
+    event_type: str
     team: TeamContext
 
 

@@ -39,7 +39,8 @@ UPDATE webhooks_delivery AS delivery
    SET status = %(status)s, claims = delivery.claims + 1, next_attempt_at = %(lease_until)s
   FROM picked WHERE delivery.id = picked.id
 RETURNING delivery.id, delivery.claims, delivery.failures, delivery.endpoint_id, delivery.event_id,
-          delivery.team_id, delivery.environment
+          delivery.team_id, delivery.environment,
+          (SELECT event_type FROM webhooks_event AS event WHERE event.id = delivery.event_id)
 """
 _ACKNOWLEDGE: Final = """
 UPDATE webhooks_delivery AS delivery
@@ -71,10 +72,17 @@ def deliveries_claim(
 
 
 def _claim(
-    delivery_id: UUID, number: int, failures: int, endpoint_id: UUID, event_id: UUID, team_id: UUID, environment: str
+    delivery_id: UUID,
+    number: int,
+    failures: int,
+    endpoint_id: UUID,
+    event_id: UUID,
+    team_id: UUID,
+    environment: str,
+    event_type: str,
 ) -> Claim:
     team = TeamContext(team_id, Environment(environment))
-    return Claim(delivery_id, number, failures, endpoint_id, event_id, team)
+    return Claim(delivery_id, number, failures, endpoint_id, event_id, event_type, team)
 
 
 def deliveries_acknowledge(acknowledgements: Sequence[Acknowledgement]) -> set[UUID]:

@@ -3,6 +3,7 @@
 import re
 import secrets
 import zlib
+from datetime import datetime
 from typing import Final
 from uuid import UUID, uuid4
 
@@ -20,6 +21,11 @@ CHECKSUM_CHARACTERS: Final = 6
 def uuid_ordered() -> UUID:
     """A UUID version 7: rows made later sort later."""
     return _uuid7()
+
+
+def uuid_floor(instant: datetime) -> UUID:
+    """The least version 7 UUID of an instant's millisecond: rows made before it have smaller ids."""
+    return UUID(int=(int(instant.timestamp() * 1000) << 80) | 7 << 76 | 2 << 62)
 
 
 def uuid_random() -> UUID:

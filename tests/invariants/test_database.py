@@ -123,6 +123,8 @@ UNIQUE_EVERYWHERE = {
     "links_sign_in_token.token_hash": "a hash of 256 random bits; found before its team is known",
     "links_session_token.token_hash": "a hash of 256 random bits; found before its team is known",
     "links_link_token.token_hash": "a hash of 256 random bits; found before its team is known",
+    "webhooks_portal_session.link_hash": "a hash of 256 random bits; found before its team is known",
+    "webhooks_portal_session.cookie_hash": "a hash of 256 random bits; found before its team is known",
     "links_oauth_state.state_hash": "a hash of 256 random bits; found before its team is known",
     "management_team_key.public_id": "found before its team is known; random, tells nothing",
     "management_stored_file.storage_name": "a random name in one folder",

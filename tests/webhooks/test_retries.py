@@ -17,7 +17,7 @@ SOME = UUID(int=1)
 
 
 def _outcome(failures: int = 0, status: int | None = None, retry_after: int | None = None) -> Outcome:
-    claim = Claim(SOME, failures + 1, failures, SOME, SOME, TeamContext(SOME, Environment.SANDBOX))
+    claim = Claim(SOME, failures + 1, failures, SOME, SOME, "webhook.test", TeamContext(SOME, Environment.SANDBOX))
     error = OutboundFailure.TIMEOUT if status is None else None
     return Outcome(claim, NOW, 10, status, error, retry_after)
 

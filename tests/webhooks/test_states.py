@@ -21,7 +21,9 @@ def _claim(_row: Delivery) -> None:
 
 def _acknowledge(command: DeliveryCommand) -> Callable[[Delivery], None]:
     def walk(row: Delivery) -> None:
-        claim = Claim(row.id, row.claims, row.failures, row.endpoint_id, row.event_id, row.event.context)
+        claim = Claim(
+            row.id, row.claims, row.failures, row.endpoint_id, row.event_id, row.event.event_type, row.event.context
+        )
         walker.deliveries_acknowledge([Acknowledgement(claim, command, row.failures + 1, clock.now())])
 
     return walk

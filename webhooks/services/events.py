@@ -1,6 +1,6 @@
 """Events: written with their change, fanned out to endpoints, sent again, and purged when their time is over."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -34,16 +34,23 @@ class FanOut:
 
 
 def event_emit(
-    *, team: TeamContext, event_type: str, data: JSONValue, user_id: UUID | None, client_user_id: str | None
+    *,
+    team: TeamContext,
+    event_type: str,
+    data: JSONValue,
+    user_id: UUID | None,
+    client_user_id: str | None,
+    channels: Collection[str] = (),
 ) -> UUID:
     """Owe an event to the team's endpoints, as part of the caller's transaction; the event's id.
 
     The bytes that are sent are made here, so that every attempt sends the same. Must be called in the scope of the
     team (or of delivery) and inside the transaction of the change that the event tells of: RuntimeError outside one.
+    `channels` are what endpoints may choose by besides the type, as `provider.oura`; the user's own is added.
     ValueError for an event that no app registered.
     """
     _require_transaction()
-    event = _event(team, event_type, data, user_id, client_user_id)
+    event = _event(team, event_type, data, user_id, client_user_id, channels)
     event.save(force_insert=True)
     _fan_out_wake()
     return event.id
@@ -55,6 +62,7 @@ def events_emit(
     events: Iterable[tuple[str, JSONValue]],
     user_id: UUID | None,
     client_user_id: str | None,
+    channels: Collection[str] = (),
 ) -> int:
     """As `event_emit`, for many events of one user: (type, data), owed in their order; how many.
 
@@ -63,7 +71,7 @@ def events_emit(
     """
     _require_transaction()
     count = 0
-    made = (_event(team, event_type, data, user_id, client_user_id) for event_type, data in events)
+    made = (_event(team, event_type, data, user_id, client_user_id, channels) for event_type, data in events)
     for batch in _batches(made):
         Event.objects.bulk_create(batch)
         count += len(batch)
@@ -75,7 +83,7 @@ def events_emit(
 def event_emit_to(endpoint: Endpoint, *, team: TeamContext, event_type: str, data: JSONValue) -> UUID:
     """As `event_emit`, to one endpoint only, whatever it filters."""
     _require_transaction()
-    event = _event(team, event_type, data, None, None, endpoint)
+    event = _event(team, event_type, data, None, None, endpoint=endpoint)
     event.save(force_insert=True)
     _fan_out_wake()
     return event.id
@@ -92,6 +100,8 @@ def _event(
     data: JSONValue,
     user_id: UUID | None,
     client_user_id: str | None,
+    channels: Collection[str] = (),
+    *,
     endpoint: Endpoint | None = None,
 ) -> Event:
     """The event, not yet written."""
@@ -107,6 +117,7 @@ def _event(
     return Event(
         **team_values(team),
         event_type=event_type,
+        channels=[*channels, *([f"user.{user_id}"] if user_id else [])],
         user_id=user_id,
         body=json_encode(envelope).decode(),
         endpoint=endpoint,
@@ -178,7 +189,7 @@ def _endpoints_of(events: Sequence[Event]) -> dict[tuple[UUID, str], list[Endpoi
         condition |= Q(team_id=team_id, environment=environment)
     found: dict[tuple[UUID, str], list[Endpoint]] = {}
     rows = Endpoint.objects.kept().filter(condition, disabled=False)
-    for endpoint in rows.only("id", "team_id", "environment", "filter_types"):
+    for endpoint in rows.only("id", "team_id", "environment", "filter_types", "channels"):
         found.setdefault((endpoint.team_id, endpoint.environment), []).append(endpoint)
     return found
 
@@ -186,6 +197,8 @@ def _endpoints_of(events: Sequence[Event]) -> dict[tuple[UUID, str], list[Endpoi
 def _wants(endpoint: Endpoint, event: Event) -> bool:
     if event.endpoint_id is not None:
         return event.endpoint_id == endpoint.id
+    if endpoint.channels is not None and not set(endpoint.channels) & set(event.channels):
+        return False
     return endpoint.filter_types is None or any(
         event.event_type == wanted or event.event_type.startswith(wanted.removesuffix(".*") + ".")
         for wanted in endpoint.filter_types

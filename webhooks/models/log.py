@@ -1,84 +1,31 @@
-"""Endpoints, the events that are owed to them, and how each delivery went."""
-
-from typing import Self
+"""The log: what happened, to whom it is owed, how each request went, and how many there were."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from healthsvc.kernel.crypto import EncryptedJSONField, EncryptedTextField
+from healthsvc.kernel.crypto import EncryptedTextField
 from healthsvc.kernel.ids import uuid_ordered
 from healthsvc.kernel.principal import Environment, TeamContext
 from healthsvc.kernel.rows import TeamQuerySet, choice_check, environment_check, environment_field
-from webhooks.constants import (
-    DESCRIPTION_MAXIMUM_CHARACTERS,
-    EVENT_TYPE_MAXIMUM_CHARACTERS,
-    URL_MAXIMUM_CHARACTERS,
-)
+from webhooks.constants import CHANNEL_MAXIMUM_CHARACTERS, EVENT_TYPE_MAXIMUM_CHARACTERS
+from webhooks.models.endpoints import Endpoint
 from webhooks.states import OPEN, DeliveryStatus
 
 _STATUS_CHOICES = [(status.value, status.value) for status in DeliveryStatus]
 _OPEN = [status.value for status in OPEN]
 
 
-class EndpointQuerySet(TeamQuerySet["Endpoint"]):
-    """Queries over endpoints."""
-
-    def kept(self) -> Self:
-        """Endpoints that were not deleted."""
-        return self.filter(deleted_at=None)
-
-
-class Endpoint(models.Model):
-    """An address of the customer's that events are sent to. A deleted one keeps its log and loses its secrets."""
-
-    id = models.UUIDField(primary_key=True, default=uuid_ordered, editable=False)
-    team = models.ForeignKey("management.Team", models.PROTECT, related_name="+")
-    environment = environment_field()
-    url = models.CharField(max_length=URL_MAXIMUM_CHARACTERS)
-    description = models.CharField(max_length=DESCRIPTION_MAXIMUM_CHARACTERS, blank=True, default="")
-    #: Event types or beginnings of some; null: all.
-    filter_types = ArrayField(models.CharField(max_length=EVENT_TYPE_MAXIMUM_CHARACTERS), null=True)
-    disabled = models.BooleanField(default=False)
-    #: Empty where the owner disabled it.
-    disabled_reason = models.CharField(max_length=20, blank=True, default="")
-    #: Messages a second that the owner wishes at most.
-    rate_limit = models.PositiveIntegerField(null=True)
-    headers = EncryptedJSONField(default=dict)
-    secret = EncryptedTextField()
-    #: Secrets before the last rotations that still sign: a list of {"key", "until"}.
-    secrets_before = EncryptedJSONField(default=list)
-    created_at = models.DateTimeField()
-    updated_at = models.DateTimeField()
-    deleted_at = models.DateTimeField(null=True)
-
-    objects = EndpointQuerySet.as_manager()
-
-    class Meta:
-        db_table = "webhooks_endpoint"
-        constraints = [environment_check("webhooks_endpoint")]
-        indexes = [
-            models.Index(
-                "team",
-                "environment",
-                models.F("id").desc(),
-                condition=models.Q(deleted_at=None),
-                name="webhooks_endpoint_newest_first",
-            )
-        ]
-
-    def __str__(self) -> str:
-        return str(self.id)
-
-
 class Event(models.Model):
     """Something that happened, in the very bytes that are sent. Written in the transaction of its change."""
 
     id = models.UUIDField(primary_key=True, default=uuid_ordered, editable=False)
-    team = models.ForeignKey("management.Team", models.PROTECT, related_name="+")
+    team = models.ForeignKey("management.Team", models.PROTECT, related_name="+", db_index=False)
     environment = environment_field()
     event_type = models.CharField(max_length=EVENT_TYPE_MAXIMUM_CHARACTERS)
+    #: What endpoints may choose by besides the type: `user.<id>`, `provider.<slug>`.
+    channels = ArrayField(models.CharField(max_length=CHANNEL_MAXIMUM_CHARACTERS), default=list)
     user_id = models.UUIDField(null=True)
-    #: The body as it is sent, sealed.
+    #: The body as it is sent, sealed; null once it was erased or its time is over.
     body = EncryptedTextField(null=True)
     #: Set where the event is for one endpoint only.
     endpoint = models.ForeignKey(Endpoint, models.PROTECT, null=True, related_name="+")
@@ -92,9 +39,10 @@ class Event(models.Model):
         constraints = [environment_check("webhooks_event")]
         indexes = [
             models.Index(fields=["id"], condition=models.Q(fanned_out_at=None), name="webhooks_event_waiting"),
-            models.Index(fields=["team", "environment", "created_at"], name="webhooks_event_of_team"),
-            models.Index(fields=["team", "environment", "user_id"], name="webhooks_event_of_user"),
-            models.Index(fields=["created_at"], name="webhooks_event_age"),
+            # Ids are ordered by time, so that they serve as the log's order, its cursors and its age.
+            models.Index(fields=["team", "environment", "id"], name="webhooks_event_of_team"),
+            models.Index(fields=["team", "environment", "user_id", "id"], name="webhooks_event_of_user"),
+            models.Index(fields=["team", "environment", "event_type", "id"], name="webhooks_event_of_type"),
         ]
 
     def __str__(self) -> str:
@@ -112,13 +60,17 @@ class Event(models.Model):
 
 
 class Delivery(models.Model):
-    """One event's way to one endpoint. `webhooks.walker` alone changes `status`."""
+    """One event's way to one endpoint. `webhooks.walker` alone changes `status`.
+
+    Many are written a second, so nothing is checked twice: the team is that of the event, which has its constraint,
+    and foreign keys that begin another index have none of their own.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid_ordered, editable=False)
-    team = models.ForeignKey("management.Team", models.PROTECT, related_name="+")
+    team = models.ForeignKey("management.Team", models.PROTECT, related_name="+", db_constraint=False, db_index=False)
     environment = environment_field()
-    event = models.ForeignKey(Event, models.CASCADE, related_name="deliveries")
-    endpoint = models.ForeignKey(Endpoint, models.PROTECT, related_name="deliveries")
+    event = models.ForeignKey(Event, models.CASCADE, related_name="deliveries", db_index=False)
+    endpoint = models.ForeignKey(Endpoint, models.PROTECT, related_name="deliveries", db_index=False)
     status = models.CharField(max_length=10, choices=_STATUS_CHOICES, default=DeliveryStatus.PENDING.value)
     #: How often it was claimed; a claim is acknowledged only while this is still its own number.
     claims = models.PositiveIntegerField(default=0)
@@ -153,7 +105,12 @@ class Delivery(models.Model):
             models.Index(
                 fields=["next_attempt_at"], condition=models.Q(status__in=_OPEN), name="webhooks_delivery_due"
             ),
-            models.Index(fields=["team", "environment", "created_at"], name="webhooks_delivery_of_team"),
+            models.Index(fields=["endpoint", "id"], name="webhooks_delivery_log"),
+            models.Index(
+                fields=["endpoint", "id"],
+                condition=models.Q(status=DeliveryStatus.FAILED.value),
+                name="webhooks_delivery_failed",
+            ),
         ]
 
 
@@ -161,9 +118,12 @@ class Attempt(models.Model):
     """One request to an endpoint and what came of it. Rows are added, never changed."""
 
     id = models.UUIDField(primary_key=True, default=uuid_ordered, editable=False)
-    team = models.ForeignKey("management.Team", models.PROTECT, related_name="+")
+    team = models.ForeignKey("management.Team", models.PROTECT, related_name="+", db_constraint=False, db_index=False)
     environment = environment_field()
-    delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="attempts")
+    delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="attempts", db_index=False)
+    #: Twice told, so that an endpoint's attempts are found by it: no constraint, the delivery's stands.
+    endpoint = models.ForeignKey(Endpoint, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
+    event_type = models.CharField(max_length=EVENT_TYPE_MAXIMUM_CHARACTERS)
     #: The number of its claim; a gap is a worker that died.
     number = models.PositiveIntegerField()
     attempted_at = models.DateTimeField()
@@ -182,3 +142,49 @@ class Attempt(models.Model):
             models.UniqueConstraint(fields=["delivery", "number"], name="webhooks_attempt_once"),
             environment_check("webhooks_attempt"),
         ]
+        indexes = [
+            models.Index(fields=["endpoint", "id"], name="webhooks_attempt_log"),
+            models.Index(
+                fields=["endpoint", "id"],
+                condition=models.Q(status_code=None) | ~models.Q(status_code__range=(200, 299)),
+                name="webhooks_attempt_failures",
+            ),
+        ]
+
+
+class Tally(models.Model):
+    """How an endpoint's attempts went in one span of five minutes: for pictures and metrics, without counting rows."""
+
+    id = models.UUIDField(primary_key=True, default=uuid_ordered, editable=False)
+    team = models.ForeignKey("management.Team", models.PROTECT, related_name="+", db_constraint=False, db_index=False)
+    environment = environment_field()
+    endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="+", db_index=False)
+    #: The beginning of the span, UTC.
+    span_at = models.DateTimeField()
+    delivered = models.BigIntegerField(default=0)
+    failed = models.BigIntegerField(default=0)
+    #: Deliveries that were given up.
+    exhausted = models.BigIntegerField(default=0)
+    #: Of all attempts together.
+    duration_milliseconds = models.BigIntegerField(default=0)
+
+    objects = TeamQuerySet["Tally"].as_manager()
+
+    class Meta:
+        db_table = "webhooks_tally"
+        verbose_name_plural = "tallies"
+        constraints = [
+            models.UniqueConstraint(fields=["endpoint", "span_at"], name="webhooks_tally_once"),
+            environment_check("webhooks_tally"),
+        ]
+        indexes = [models.Index(fields=["team", "environment", "span_at"], name="webhooks_tally_of_team")]
+
+
+class Total(models.Model):
+    """How many there ever were, for the operator's metrics: only ever grows, and names no team."""
+
+    name = models.CharField(max_length=40, primary_key=True)
+    value = models.BigIntegerField(default=0)
+
+    class Meta:
+        db_table = "webhooks_total"
