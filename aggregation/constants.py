@@ -16,8 +16,8 @@ SUMMARIES_MAXIMUM: Final = 20_000
 #: Users of one page of an introspection: unless asked otherwise, and at most.
 INTROSPECTION_USERS: Final = 50
 INTROSPECTION_USERS_MAXIMUM: Final = 100
-#: Samples one webhook event carries at most: about 700 KB of JSON.
-EVENT_SAMPLES_MAXIMUM: Final = 5_000
+#: Samples that are first tried as one event: of the shortest, 2,600 fill a body.
+EVENT_SAMPLES_GUESS: Final = 2_000
 
 #: In the key of every series that is no stream of a workout.
 NO_WORKOUT: Final = UUID(int=0)

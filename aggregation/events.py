@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
@@ -27,26 +27,30 @@ from aggregation.catalogue import (
     SummarySpec,
 )
 from aggregation.codec import BlockColumns
-from aggregation.constants import EVENT_SAMPLES_MAXIMUM, SOURCE_ID_UNLISTED, SOURCE_IDS
+from aggregation.constants import SOURCE_ID_UNLISTED, SOURCE_IDS
 from aggregation.records import DataSource, FieldColumn, SampleColumns
-from aggregation.shapes import device_uuid, samples_json, source_json, summary_json
+from aggregation.serializers import HistoricalDataEvent, daily_shape
+from aggregation.shapes import device_uuid, samples_json, samples_pieces, source_json, summary_json
 from aggregation.sports import OTHER, SPORT_BY_SLUG
-from aggregation.store.columns import block_of, block_take
+from aggregation.store.columns import block_of
 from aggregation.store.days import us_of_instant
 from aggregation.store.streams import StreamChange
 from aggregation.store.summaries import SummariesWritten, SummaryRow
 from aggregation.store.write import SeriesChange
 from healthsvc.kernel.clock import utc_text
+from healthsvc.kernel.json_io import json_encode
 from healthsvc.kernel.typing import JSONObject, JSONValue
-from webhooks.registry import EventType
+from webhooks.constants import BODY_MAXIMUM_BYTES, ENVELOPE_MAXIMUM_BYTES
+from webhooks.registry import PROVIDER_CHANNEL, EventType
 
 
 @dataclass(frozen=True, slots=True)
 class HealthEvent:
-    """An event to emit in the transaction of its change."""
+    """An event to emit in the transaction of its change. `data` may hold parts that are JSON already."""
 
     type: str
-    data: JSONObject
+    data: dict[str, Any]
+    provider: str
 
 
 def daily_created(resource: str) -> str:
@@ -72,7 +76,7 @@ def historical_created(resource: str) -> str:
 
 
 def series_events(user_id: UUID, change: SeriesChange) -> Iterator[HealthEvent]:
-    """One event for at most 5,000 samples of one source, new and changed ones apart."""
+    """The samples of one source in events of bounded size, in order of time, new and changed ones apart."""
     if change.created is not None:
         yield from _sample_events(daily_created(change.resource), user_id, change, change.created)
     if change.changed is not None:
@@ -80,11 +84,10 @@ def series_events(user_id: UUID, change: SeriesChange) -> Iterator[HealthEvent]:
 
 
 def _sample_events(name: str, user_id: UUID, change: SeriesChange, block: BlockColumns) -> Iterator[HealthEvent]:
-    spec = SERIES_BY_SLUG[change.resource]
-    for begin in range(0, len(block), EVENT_SAMPLES_MAXIMUM):
-        piece = block_take(block, slice(begin, begin + EVENT_SAMPLES_MAXIMUM))
-        samples = orjson.loads(samples_json(spec, piece))
-        yield HealthEvent(name, _sample_data(user_id, change.source, samples))
+    data = _sample_data(user_id, change.source, [])
+    room_bytes = BODY_MAXIMUM_BYTES - ENVELOPE_MAXIMUM_BYTES - len(json_encode(data))
+    for piece in samples_pieces(SERIES_BY_SLUG[change.resource], block, maximum_bytes=room_bytes):
+        yield HealthEvent(name, {**data, "data": orjson.Fragment(piece)}, change.source.provider)
 
 
 def _sample_data(user_id: UUID, source: DataSource, samples: list[JSONObject]) -> JSONObject:
@@ -99,9 +102,9 @@ def _sample_data(user_id: UUID, source: DataSource, samples: list[JSONObject]) -
 def summary_events(written: SummariesWritten) -> Iterator[HealthEvent]:
     """One event a summary, whose fields lie directly in its data."""
     for row in written.created.values():
-        yield HealthEvent(_created(row.resource), _summary_data(row))
+        yield HealthEvent(_created(row.resource), _summary_data(row), row.source.provider)
     for row in written.changed.values():
-        yield HealthEvent(_updated(row.resource), _summary_data(row))
+        yield HealthEvent(_updated(row.resource), _summary_data(row), row.source.provider)
 
 
 def _created(resource: str) -> str:
@@ -145,7 +148,7 @@ def stream_event(user_id: UUID, change: StreamChange) -> HealthEvent:
         "source": source_json(user_id, workout.source, workout_id=workout.id, sport=sport.slug),
     }
     name = daily_created(change.resource) if change.created else daily_updated(change.resource)
-    return HealthEvent(name, data)
+    return HealthEvent(name, data, workout.source.provider)
 
 
 def historical_event(user_id: UUID, provider: str, resource: str, start: datetime, end: datetime) -> HealthEvent:
@@ -157,11 +160,12 @@ def historical_event(user_id: UUID, provider: str, resource: str, start: datetim
         "provider": provider,
         "is_final": True,
     }
-    return HealthEvent(historical_created(resource), data)
+    return HealthEvent(historical_created(resource), data, provider)
 
 
 _USER_ID: Final = UUID("01934c7e-2b1d-7d04-8a7e-51d2f9b7c6aa")
 _AT: Final = datetime(2026, 3, 1, 8, tzinfo=UTC)
+_CHANNELS: Final = (PROVIDER_CHANNEL,)
 _RING: Final = DataSource("oura", "ring", device_id="6f1f7b1e-4e7a-4c58-9d64-0c1a4c6f0b11")
 
 
@@ -171,13 +175,15 @@ def event_types() -> Iterator[EventType]:
     for spec in specs:
         if spec is DEVICE or (isinstance(spec, SeriesSpec) and spec.is_older):
             continue
-        sample = _sample(spec)
-        yield EventType(daily_created(spec.slug), f"New data of a user: {spec.slug}.", sample)
-        yield EventType(daily_updated(spec.slug), f"Data of a user that were revised: {spec.slug}.", sample)
+        sample, schema, slug = _sample(spec), daily_shape(spec), spec.slug
+        yield EventType(daily_created(slug), f"New data of a user: {slug}.", sample, schema, _CHANNELS)
+        yield EventType(daily_updated(slug), f"Data of a user that were revised: {slug}.", sample, schema, _CHANNELS)
         notice = historical_event(_USER_ID, _RING.provider, spec.slug, _AT, _AT)
-        yield EventType(notice.type, f"A first backfill has ended: {spec.slug} can be read.", notice.data)
-    yield EventType(DEVICE_CREATED, "A device of a user was seen for the first time.", _sample(DEVICE))
-    yield EventType(DEVICE_UPDATED, "What is known of a user's device has changed.", _sample(DEVICE))
+        meaning = f"A first backfill has ended: {spec.slug} can be read."
+        yield EventType(notice.type, meaning, notice.data, HistoricalDataEvent, _CHANNELS)
+    sample, schema = _sample(DEVICE), daily_shape(DEVICE)
+    yield EventType(DEVICE_CREATED, "A device of a user was seen for the first time.", sample, schema, _CHANNELS)
+    yield EventType(DEVICE_UPDATED, "What is known of a user's device has changed.", sample, schema, _CHANNELS)
 
 
 def _sample(spec: ResourceSpec) -> JSONObject:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from itertools import chain
+from itertools import chain, groupby
 from typing import TypeAlias
 from uuid import UUID
 
@@ -28,6 +28,7 @@ from aggregation.store.write import SeriesChange, series_write
 from healthsvc.kernel.errors import not_found
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
+from webhooks.registry import provider_channel
 from webhooks.services import events_emit
 
 #: Which changes of a write are told: all, none, or those of the named resources and of devices.
@@ -167,8 +168,15 @@ def _person_hold(team: TeamContext, user_id: UUID) -> _Person:
 
 
 def _emit(team: TeamContext, user_id: UUID, client_user_id: str, events: Iterable[HealthEvent]) -> None:
-    told = ((event.type, event.data) for event in events)
-    events_emit(team=team, events=told, user_id=user_id, client_user_id=client_user_id)
+    """One statement for those of one provider, which mostly are all."""
+    for provider, some in groupby(events, key=lambda event: event.provider):
+        events_emit(
+            team=team,
+            events=((event.type, event.data) for event in some),
+            user_id=user_id,
+            client_user_id=client_user_id,
+            channels=(provider_channel(provider),),
+        )
 
 
 def _result(counts: Mapping[str, Counts], refusals: Refusals) -> StoreResult:

@@ -10,11 +10,15 @@ SAMPLES = 30_000_000
 #: What the row-per-sample table holds: enough for an index that is larger than the server's buffers.
 ROW_SAMPLES = 8_000_000
 ROUNDS = 7
+DELIVERIES = 20_000
+DELIVERY_SECONDS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """samples: in the store. row_samples: in the row-per-sample table. rounds: repeats of each timing.
+
+    deliveries: in one run of the pump. delivery_seconds: how long events are produced at an even rate.
 
     parts: the names of the measurements to run, all of them where empty.
     """
@@ -23,6 +27,8 @@ class Options:
     row_samples: int = ROW_SAMPLES
     rounds: int = ROUNDS
     parts: tuple[str, ...] = ()
+    deliveries: int = DELIVERIES
+    delivery_seconds: int = DELIVERY_SECONDS
 
     def runs(self, part: str) -> bool:
         """Whether the part was asked for."""
@@ -35,13 +41,15 @@ def options_read(parts: Sequence[str] = (), arguments: Sequence[str] | None = No
     parser.add_argument("--samples", type=int, default=_number("BENCH_SAMPLES", SAMPLES))
     parser.add_argument("--row-samples", type=int, default=_number("BENCH_ROW_SAMPLES", ROW_SAMPLES))
     parser.add_argument("--rounds", type=int, default=_number("BENCH_ROUNDS", ROUNDS))
+    parser.add_argument("--deliveries", type=int, default=_number("BENCH_DELIVERIES", DELIVERIES))
+    parser.add_argument("--delivery-seconds", type=int, default=_number("BENCH_DELIVERY_SECONDS", DELIVERY_SECONDS))
     if parts:
         parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(parts)}; all where none is named")
     given = parser.parse_args(arguments)
     chosen = tuple(getattr(given, "parts", ()))
     if unknown := [part for part in chosen if part not in parts]:
         parser.error(f"there is no part {', '.join(unknown)}")
-    return Options(given.samples, given.row_samples, given.rounds, chosen)
+    return Options(given.samples, given.row_samples, given.rounds, chosen, given.deliveries, given.delivery_seconds)
 
 
 def _number(variable: str, default: int) -> int:

@@ -1,12 +1,14 @@
 """`make bench`: every measurement on one filled store, each printed as ratios; parts can be named."""
 
-from bench import clients, ingest, output, queries, sizes, syncs, users
+from bench import clients, deliveries, ingest, output, queries, sizes, syncs, users
 from bench.filled import filled
-from bench.options import options_read
+from bench.options import Options, options_read
 from bench.stage import load_note
 from bench.targets import Targets
 
-PARTS = ("users", "sizes", "queries", "output", "ingest", "clients", "syncs")
+PARTS = ("users", "sizes", "queries", "output", "ingest", "clients", "syncs", "deliveries")
+#: Those that need the filled store.
+ON_STORE = PARTS[:-1]
 
 
 def main() -> None:
@@ -14,6 +16,15 @@ def main() -> None:
     options = options_read(PARTS)
     targets = Targets()
     print(f"Before: {load_note()}")
+    if any(map(options.runs, ON_STORE)):
+        _on_store(options, targets)
+    if options.runs("deliveries"):
+        deliveries.measure(options, targets)
+    targets.told()
+    print(f"After: {load_note()}. Programs that share the cores stretch the times, and less the ratios.")
+
+
+def _on_store(options: Options, targets: Targets) -> None:
     with filled(options) as store:
         if options.runs("sizes"):
             sizes.measure(store, targets)
@@ -29,8 +40,6 @@ def main() -> None:
             users.measure(store.tenant)
         if options.runs("syncs"):
             syncs.measure(store.tenant)
-    targets.told()
-    print(f"After: {load_note()}. Programs that share the cores stretch the times, and less the ratios.")
 
 
 if __name__ == "__main__":

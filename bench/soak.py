@@ -1,7 +1,7 @@
 """`make soak`: what takes minutes.
 
-A large import under a bound of memory, the kill journey several times over, and hundreds of connections that sync while
-their providers misbehave.
+A large import under a bound of memory, the kill journey several times over, hundreds of connections that sync while
+their providers misbehave, and webhooks while workers, PostgreSQL and Redis are killed.
 """
 
 import resource
@@ -81,8 +81,14 @@ def syncs() -> None:
     subprocess.run([sys.executable, "-m", "bench.soak_syncs"], check=True)
 
 
+def deliveries() -> None:
+    """Kills and outages under webhooks, on servers of their own."""
+    subprocess.run([sys.executable, "-m", "bench.soak_deliveries"], check=True)
+
+
 if __name__ == "__main__":
     with stage() as team:
         large_import(team)
     kills()
     syncs()
+    deliveries()

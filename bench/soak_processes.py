@@ -46,6 +46,16 @@ class Child:
         )
 
     @property
+    def pid(self) -> int | None:
+        """Which process it is; None where it has ended."""
+        return self.process.pid if self.process is not None and self.process.poll() is None else None
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal to the whole group."""
+        if self.process is not None:
+            os.killpg(self.process.pid, number)
+
+    @property
     def log(self) -> Path:
         """What it has printed."""
         return self.folder / f"{self.name}.log"

@@ -1,10 +1,13 @@
 """The Celery application, and what beat sends when."""
 
 import os
+from typing import Any, Self
 
 from celery import Celery
+from celery.app.amqp import AMQP
 from celery.signals import beat_init, setup_logging, worker_init, worker_ready
 from django.conf import settings
+from kombu import Connection
 
 from healthsvc.checks import refuse_unsafe_start
 
@@ -12,8 +15,39 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "healthsvc.settings")
 
 #: Seconds after which an unacknowledged message is handed out again.
 VISIBILITY_TIMEOUT_SECONDS = 120
+#: Between two looks of a worker or beat whether the broker is back: by default they grow to half a minute.
+BROKER_RETRY_SECONDS = 2
+#: A broker that accepts and says nothing holds up a sender for so long, and a worker that waits for messages so long.
+SEND_TIMEOUT_SECONDS = 1
+READ_TIMEOUT_SECONDS = 10
 
-app = Celery("healthsvc", task_cls="healthsvc.kernel.jobs:ServiceTask")
+
+class ServiceConnection(Connection):
+    """A connection that is tried again every BROKER_RETRY_SECONDS, so that work goes on soon after a long outage."""
+
+    def ensure_connection(self, *args: Any, **options: Any) -> Self:
+        """Connect, however often it takes."""
+        steps = {"interval_start": BROKER_RETRY_SECONDS, "interval_step": 0, "interval_max": BROKER_RETRY_SECONDS}
+        return super().ensure_connection(*args, **{**steps, **options})
+
+
+class ServiceAMQP(AMQP):
+    """Makes such connections."""
+
+    Connection = ServiceConnection
+
+
+class ServiceCelery(Celery):
+    """Sends with less patience than it receives: the database remembers what is owed, and a request waits."""
+
+    def connection_for_write(self, url: str | None = None, **options: Any) -> Connection:
+        """A connection to send through."""
+        given = options.pop("transport_options", None) or {}
+        patience = {"socket_timeout": SEND_TIMEOUT_SECONDS} if settings.REDIS_URL else {}
+        return super().connection_for_write(url, transport_options={**patience, **given}, **options)
+
+
+app = ServiceCelery("healthsvc", task_cls="healthsvc.kernel.jobs:ServiceTask", amqp=ServiceAMQP)
 
 
 def _broker() -> dict[str, object]:
@@ -38,7 +72,7 @@ def _broker() -> dict[str, object]:
             "interval_start": 0,
             "interval_step": 0.1,
             "interval_max": 0.1,
-            "socket_timeout": 10,
+            "socket_timeout": READ_TIMEOUT_SECONDS,
         },
     }
 
@@ -56,7 +90,9 @@ app.conf.update(
     worker_prefetch_multiplier=1,
     worker_soft_shutdown_timeout=20,
     worker_hijack_root_logger=False,
-    worker_cancel_long_running_tasks_on_connection_loss=True,
+    # What runs goes on while the broker is away: its message comes again, as it does after the visibility timeout.
+    # Stopped, a pump would leave what it has in flight to its lease, a minute, and to be sent twice.
+    worker_cancel_long_running_tasks_on_connection_loss=False,
     task_serializer="json",
     accept_content=["json"],
     timezone="UTC",
@@ -70,7 +106,9 @@ app.conf.update(
             ("idempotency_purge", "management.idempotency_purge", 3600.0),
             ("files_sweep", "management.files_sweep", 3600.0),
             ("webhooks_sweep", "webhooks.sweep", 5.0),
-            ("webhooks_purge", "webhooks.purge", 3600.0),
+            ("webhooks_letters_send", "webhooks.letters_send", 60.0),
+            ("webhooks_repairs_sweep", "webhooks.repairs_sweep", 10.0),
+            ("webhooks_purge", "webhooks.purge", 600.0),
             ("aggregation_jobs_sweep", "aggregation.jobs_sweep", 10.0),
             ("aggregation_tails_fold", "aggregation.tails_fold", 60.0),
             ("aggregation_pushes_purge", "aggregation.pushes_purge", 3600.0),

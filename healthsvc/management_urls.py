@@ -4,11 +4,13 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from healthsvc import documents
+from webhooks.metrics_page import metrics
 
 urlpatterns = [
     path("", RedirectView.as_view(url="/docs")),
     path("openapi.json", documents.openapi),
     path("docs", documents.docs),
+    path("metrics", metrics),
     path("", include("management.urls")),
     path("", include("management.management_urls")),
     path("", include("webhooks.management_urls")),

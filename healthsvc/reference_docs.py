@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
-import orjson
 from django.conf import settings
 
 from aggregation.catalogue import (
@@ -23,9 +22,9 @@ from aggregation.query.schema import ColumnType
 from aggregation.query_reader import SCHEMA
 from aggregation.sports import SPORTS
 from healthsvc import env
+from healthsvc.event_docs import events_page
 from healthsvc.kernel.errors import ErrorCode
 from healthsvc.provider_docs import providers_page
-from webhooks.registry import event_types
 
 _NOTICE = "<!-- Written by `manage.py docs_generate`; change the code, not this page. -->\n"
 
@@ -38,6 +37,8 @@ SETTING_MEANINGS: Mapping[str, str] = {
     "DATABASE_STATEMENT_SECONDS": "A statement that runs longer is ended, and its request answers 503; 0 for never.",
     "DATABASE_URL": "PostgreSQL as the service's own role, which owns nothing and obeys row-level security.",
     "DEBUG": "Django's debug mode; refused outside the embedded default.",
+    "EMAIL_FROM": "The address that letters come from; needed where EMAIL_URL is set.",
+    "EMAIL_URL": "Mail server, `smtp://user:password@host:port` or `smtps://…`. Empty: no e-mail, a log line tells.",
     "EXPORT_MAXIMUM_BYTES": "The largest Apple Health export that is taken, as it is on the wire.",
     "FIELD_ENCRYPTION_KEYS": "`id:base64 of 32 bytes`, comma separated, the current key first; old keys still open.",
     "HEALTHSVC_BROKER_DIR": "Folder of the filesystem broker, used where REDIS_URL is empty.",
@@ -52,6 +53,7 @@ SETTING_MEANINGS: Mapping[str, str] = {
     "LOG_LEVEL": "Least severe level that is logged.",
     "MANAGEMENT_KEY_HEADERS": "Header names a management key is taken from.",
     "MANAGEMENT_URL": "The address of the management API.",
+    "METRICS_TOKEN": "Bearer token that opens `/metrics` at the management address; empty: there is no such address.",
     "OUTBOUND_ALLOWED_NETWORKS": "Private networks (CIDR) that webhooks may reach; none by default.",
     "PARQUET_MEDIA_TYPE": "Media type of the aggregation query's Parquet archive.",
     "QUALIFIED_COLUMN_NAMES": "Name aggregation columns `func.column` always.",
@@ -60,8 +62,11 @@ SETTING_MEANINGS: Mapping[str, str] = {
     "REDIS_URL": "`redis://…`, `rediss://…` or `unix:///path?db=0`. Empty: filesystem broker, no rate limits.",
     "SECRET_KEY": "Signs sessions and forms; at least 43 random characters.",
     "SIMULATOR_URL": "Where the provider simulator answers, for sandbox keys.",
+    "STAFF_NOTICE_EMAILS": "Who of the staff is written to when a webhook endpoint is disabled, comma separated.",
     "TEAM_KEY_HEADERS": "Header names a team key is taken from.",
     "TRUSTED_PROXY_COUNT": "How many proxies in front are believed about the caller's address.",
+    "WEBHOOK_PUMPS": "How many webhook pumps may run at once, over all workers; each takes a slot of a worker.",
+    "WEBHOOK_RETENTION_DAYS": "How long events, deliveries and attempts of webhooks are kept; what is owed stays longer.",
     "WEB_THREADS": "Requests a web process serves at once, as its server is told; half of them may wait for somebody else.",
     "WORKER_CONCURRENCY": "Processes of the worker. One is kept free of any single provider's pulls, if there are two.",
 }
@@ -141,23 +146,6 @@ def settings_page() -> str:
 def _relative(text: str) -> str:
     """A default under the checkout, as everyone has it."""
     return text.replace(str(settings.DATA_DIR), "./var").replace(str(settings.BASE_DIR), ".")
-
-
-def events_page() -> str:
-    """`docs/events.md`."""
-    intro = (
-        f"{_NOTICE}# Events\n\nEach delivery has the body `{{event_type, data, team_id, user_id, client_user_id}}`;\n"
-        "`user_id` and `client_user_id` are null where an event is about no user. How deliveries are signed and\n"
-        "retried: [webhooks.md](webhooks.md).\n"
-    )
-    parts = [intro]
-    shown: dict[str, str] = {}
-    for event in event_types().values():
-        sample = orjson.dumps(event.sample, option=orjson.OPT_INDENT_2).decode()
-        first = shown.setdefault(sample, event.name)
-        example = f"```json\n{sample}\n```" if first == event.name else f"`data` as in `{first}`."
-        parts.append(f"\n## `{event.name}`\n\n{event.meaning}\n\n{example}\n")
-    return "".join(parts)
 
 
 _RESOURCES_INTRO = """# Resources
@@ -354,7 +342,7 @@ def _columns(columns: Mapping[str, ColumnType]) -> str:
 PAGES: Mapping[str, Callable[[], str]] = {
     "docs/errors.md": errors_page,
     "docs/settings.md": settings_page,
-    "docs/events.md": events_page,
+    "docs/events.md": lambda: events_page(_NOTICE),
     "docs/resources.md": resources_page,
     "docs/query.md": query_page,
     "docs/providers.md": lambda: providers_page(_NOTICE),

@@ -9,8 +9,9 @@ from urllib.parse import unquote, urlsplit
 
 import django_stubs_ext
 
-from healthsvc.env import env_bool, env_int, env_list, env_path, env_secret, env_str
+from healthsvc.env import EnvError, env_bool, env_int, env_list, env_path, env_secret, env_str
 from healthsvc.kernel.logs import logging_config
+from healthsvc.kernel.mail import MailServer, address_is_plain, mail_server_read
 
 django_stubs_ext.monkeypatch()
 
@@ -242,7 +243,20 @@ SPECTACULAR_SETTINGS = {
         "webhooks.openapi.add_events",
     ],
     "SORT_OPERATION_PARAMETERS": False,
+    # Fields called `status` of several kinds: without names they would be called after a hash.
+    "ENUM_NAME_OVERRIDES": {
+        "JobStatusEnum": "webhooks.log_serializers.JOB_STATUSES",
+        "DeliveryStatusEnum": "webhooks.log_serializers.DELIVERY_STATUSES",
+        "EndpointStatusEnum": "webhooks.serializers.ENDPOINT_STATUSES",
+    },
 }
+
+#: Pumps at once, over all workers; each takes a worker's slot while there is something to deliver.
+WEBHOOK_PUMPS = env_int("WEBHOOK_PUMPS", 1, minimum=1, maximum=64)
+#: How long events, deliveries and attempts are kept. Attempts go on for more than a day, so three is the least.
+WEBHOOK_RETENTION_DAYS = env_int("WEBHOOK_RETENTION_DAYS", 30, minimum=3, maximum=3650)
+#: Who shows it may read `/metrics` at the management address; empty: nobody.
+METRICS_TOKEN = env_secret("METRICS_TOKEN", "")
 
 #: Processes of the worker, of which no one provider's pulls and no wave of first pulls may take the last.
 WORKER_CONCURRENCY = env_int("WORKER_CONCURRENCY", 2, minimum=1, maximum=64)
@@ -259,6 +273,29 @@ LOOPBACK_ORIGINS = env_list("HEALTHSVC_LOOPBACK_ORIGINS", [])
 #: Private networks that a self-hoster's webhook receivers live in; none by default.
 OUTBOUND_ALLOWED_NETWORKS = env_list("OUTBOUND_ALLOWED_NETWORKS", [])
 SIMULATOR_URL = env_str("SIMULATOR_URL", "http://127.0.0.1:8002").rstrip("/")
+
+# --- E-mail --------------------------------------------------------------------------------------------------------
+#: The address that letters come from.
+EMAIL_FROM = env_str("EMAIL_FROM", "")
+#: Who of the operator's staff is written to when an endpoint is disabled; nobody by default.
+STAFF_NOTICE_EMAILS = env_list("STAFF_NOTICE_EMAILS", [])
+
+
+def _mail_server(url: str) -> MailServer | None:
+    """Where letters are handed in; None where none are sent."""
+    try:
+        server = mail_server_read(url)
+    except ValueError:
+        raise EnvError("EMAIL_URL must be smtp://user:password@host:port, smtps://…, or empty.") from None
+    if server is not None and not address_is_plain(EMAIL_FROM):
+        raise EnvError("EMAIL_FROM must be an e-mail address where EMAIL_URL is set.")
+    if not all(address_is_plain(address) for address in STAFF_NOTICE_EMAILS):
+        raise EnvError("STAFF_NOTICE_EMAILS must hold e-mail addresses, separated by commas.")
+    return server
+
+
+#: `smtp://user:password@host:port` or `smtps://…`. Empty: nobody is written to, a log line tells.
+MAIL_SERVER = _mail_server(env_secret("EMAIL_URL", ""))
 
 LOGGING = logging_config(level=env_str("LOG_LEVEL", "INFO"), as_json=env_bool("LOG_JSON", False))
 TEST_RUNNER = "django.test.runner.DiscoverRunner"

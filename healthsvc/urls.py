@@ -14,6 +14,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("", include("management.urls")),
     path("", include("users.urls")),
+    path("", include("webhooks.urls")),
     path("", include("aggregation.urls")),
     path("", include("links.urls")),
 ]

@@ -3,7 +3,8 @@
 from typing import Final
 
 from healthsvc.kernel.typing import JSONObject
-from webhooks.registry import EventType
+from links.serializers import ConnectionCreatedEvent, ConnectionErrorEvent
+from webhooks.registry import PROVIDER_CHANNEL, EventType
 
 CONNECTION_CREATED: Final = "provider.connection.created"
 CONNECTION_ERROR: Final = "provider.connection.error"
@@ -34,13 +35,15 @@ EVENT_TYPES: Final = (
                 }
             },
         },
+        ConnectionCreatedEvent,
+        (PROVIDER_CHANNEL,),
     ),
     EventType(
         CONNECTION_ERROR,
         "A connection broke and gives no more data until the person connects again. Sent once each time it does.",
         {
             "user_id": _USER_ID,
-            "provider": _PROVIDER,
+            "provider": "oura",
             "error_type": "token_refresh_failed",
             "message": "The provider no longer accepts this connection. The person needs to connect again.",
             "error_details": {
@@ -49,5 +52,7 @@ EVENT_TYPES: Final = (
                 "errored_at": "2026-11-21T08:00:00+00:00",
             },
         },
+        ConnectionErrorEvent,
+        (PROVIDER_CHANNEL,),
     ),
 )

@@ -6,10 +6,11 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
+from aggregation.serializers.sources import text_field
 from healthsvc.kernel.fields import TextField
 from healthsvc.kernel.ids import uuid_parse
 from links.catalogue import catalogue
-from links.constants import REDIRECT_URL_MAXIMUM_CHARACTERS, REFRESH_TIMEOUT_SECONDS
+from links.constants import REDIRECT_URL_MAXIMUM_CHARACTERS, REFRESH_TIMEOUT_SECONDS, ConnectionErrorType
 
 _TIMEOUT_MINIMUM, _TIMEOUT_DEFAULT, _TIMEOUT_MAXIMUM = REFRESH_TIMEOUT_SECONDS
 
@@ -185,3 +186,31 @@ class RefreshErrorAnswer(serializers.Serializer[Any]):
     detail = serializers.CharField()
     code = serializers.CharField()
     request_id = serializers.CharField()
+
+
+class ConnectedProvider(serializers.Serializer[Any]):
+    """A provider as events name it."""
+
+    name = serializers.CharField()
+    slug = serializers.CharField()
+    logo = serializers.CharField(help_text="Address of its logo.")
+
+
+class ConnectionCreatedEvent(serializers.Serializer[Any]):
+    """A person's new connection."""
+
+    user_id = serializers.UUIDField()
+    provider = ConnectedProvider()
+    source = ConnectedProvider(help_text="Deprecated: the same as `provider`.")  # type: ignore[assignment]  # its name
+    external_user_id = serializers.CharField(allow_null=True, help_text="What the provider calls the person.")
+    resource_availability = serializers.DictField(child=AvailabilityAnswer(), help_text="By resource.")
+
+
+class ConnectionErrorEvent(serializers.Serializer[Any]):
+    """A person's connection that broke."""
+
+    user_id = serializers.UUIDField()
+    provider = serializers.CharField(help_text="The provider's slug.")
+    error_type = text_field(ConnectionErrorType.values, allow_null=False, meaning="Why.")
+    message = serializers.CharField(help_text="What is wrong and what to do, for people.")
+    error_details = ErrorDetailsAnswer()

@@ -16,7 +16,7 @@ from management import services
 from management.branding import color_problem, logo_problem, origin_problem
 from management.constants import LOGO_MAXIMUM_BYTES
 from management.models import TeamLogo, TeamSettings
-from management.registry import provider_slugs_known
+from management.registry import is_event_prefix, provider_slugs_known
 from management.staff_admin import KeepingAdmin
 
 #: More origins than this make the policy's header too long for some proxies.
@@ -45,6 +45,8 @@ class TeamSettingsForm(ModelForm[TeamSettings]):
             "link_frame_origins",
             "redirect_url_prefixes",
             "duplicate_account_policy",
+            "event_type_prefixes",
+            "webhook_notice_email",
         )
         help_texts: ClassVar[dict[str, str]] = {
             "company_name": "What the link pages call the team. Empty: the team's own name.",
@@ -56,6 +58,9 @@ class TeamSettingsForm(ModelForm[TeamSettings]):
             "duplicate_account_policy": "When a second user connects a vendor account that another user of the team"
             " has connected. Allow: both are connected. Refuse: the second is told, and not connected. Move: the second"
             " is connected, the first no longer.",
+            "event_type_prefixes": "The team is sent no other events, whatever its webhooks choose: types or their"
+            " first words, separated by commas, such as daily.data,provider. Empty: all.",
+            "webhook_notice_email": "Who is written to when a webhook was disabled for its failures. Empty: nobody.",
         }
 
     def clean_brand_color(self) -> str:
@@ -73,6 +78,14 @@ class TeamSettingsForm(ModelForm[TeamSettings]):
         if unknown:
             raise ValidationError(f"Not a provider: {', '.join(unknown)}.")
         return list(dict.fromkeys(slugs))
+
+    def clean_event_type_prefixes(self) -> list[str]:
+        """Words that name an event, each once: a mistyped one would silence the team's webhooks."""
+        prefixes: list[str] = self.cleaned_data["event_type_prefixes"] or []
+        unknown = [prefix for prefix in prefixes if not is_event_prefix(prefix)]
+        if unknown:
+            raise ValidationError(f"Names no event: {', '.join(unknown)}.")
+        return list(dict.fromkeys(prefixes))
 
     def clean_link_frame_origins(self) -> list[str]:
         """Origins as a browser compares them."""

@@ -15,6 +15,7 @@ from management.models import Organisation
 from tests import factories
 from tests.clients import ApiClient
 from tests.databases import database_made
+from tests.true_events import check_events
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -65,6 +66,17 @@ def _empty_redis() -> None:
     """Limits and messages of one test are no other's."""
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         client.flushdb()
+
+
+@pytest.fixture(autouse=True)
+def _true_events(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every event that a test leaves behind is as the document says."""
+    if "_django_db_helper" not in request.fixturenames:
+        yield
+        return
+    request.getfixturevalue("_django_db_helper")
+    yield
+    check_events(request.path)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Holds answers against the OpenAPI documents that the service serves."""
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -55,3 +56,61 @@ def check_documented(response: Any, method: str, at_management: bool) -> None:
     body = orjson.loads(response.content)
     errors = [f"{list(error.path)}: {error.message}" for error in validator.iter_errors(body)]
     assert not errors, f"{method} {path} {response.status_code}: {errors}"
+
+
+def closed(schema: Any) -> Any:
+    """A schema in which no object has a property that is not named.
+
+    The document leaves objects open, since fields may be added to what they describe; what we send has none yet.
+    """
+    if isinstance(schema, list):
+        return [closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {key: closed(value) for key, value in schema.items()}
+    if isinstance(schema.get("properties"), dict) and "allOf" not in schema:
+        inner.setdefault("additionalProperties", False)
+    return inner
+
+
+class EventSchemas:
+    """The schemas of events in an OpenAPI document."""
+
+    def __init__(self, whole: dict[str, Any]) -> None:
+        self._webhooks = whole["webhooks"]
+        self._components = {"components": {"schemas": closed(whole["components"]["schemas"])}}
+        self._validators: dict[str, tuple[Draft202012Validator, Draft202012Validator]] = {}
+
+    def schema(self, event_type: str) -> dict[str, Any]:
+        """Of an event's body, as the document has it."""
+        content = self._webhooks[event_type]["post"]["requestBody"]["content"]
+        found: dict[str, Any] = content["application/json"]["schema"]
+        return found
+
+    def problems(self, body: Mapping[str, Any]) -> list[str]:
+        """What of an event's body is not as the document says it, fields that it does not name included."""
+        name = body["event_type"]
+        if name not in self._validators:
+            schema = self.schema(name)
+            self._validators[name] = self._validator(schema), self._validator(closed(schema["properties"]["data"]))
+        whole, data = self._validators[name]
+        errors = [*whole.iter_errors(body), *data.iter_errors(body["data"])]
+        return [f"{name} {list(error.absolute_path)}: {error.message}" for error in errors]
+
+    def _validator(self, schema: dict[str, Any]) -> Draft202012Validator:
+        return Draft202012Validator({**schema, **self._components}, format_checker=FormatChecker())
+
+
+@lru_cache(maxsize=1)
+def _event_schemas() -> EventSchemas:
+    return EventSchemas(document(TEAM_URLCONF))
+
+
+def event_schema(event_type: str) -> dict[str, Any]:
+    """The schema of an event's body as our document has it."""
+    return _event_schemas().schema(event_type)
+
+
+def event_problems(body: Mapping[str, Any]) -> list[str]:
+    """What of an event's body is not as our document says it."""
+    return _event_schemas().problems(body)

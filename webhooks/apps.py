@@ -3,7 +3,7 @@
 from django.apps import AppConfig
 
 from webhooks.events import EVENT_TYPES
-from webhooks.registry import event_types_register
+from webhooks.registry import event_types, event_types_register
 
 
 class WebhooksConfig(AppConfig):
@@ -12,5 +12,11 @@ class WebhooksConfig(AppConfig):
     name = "webhooks"
 
     def ready(self) -> None:
-        """Name our own events."""
+        """Name our own events, what there is to name, and what we keep of a person."""
+        from management import registry as management_registry
+        from users import registry as users_registry
+        from webhooks.erasure import user_erase
+
         event_types_register(EVENT_TYPES)
+        management_registry.event_names.append(event_types)
+        users_registry.erasers.append(user_erase)

@@ -1,59 +1,39 @@
 """The management address: a team's webhooks."""
 
-from dataclasses import replace
-from typing import Any
 from uuid import UUID
 
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from healthsvc.kernel.api import Access, ServiceViewSet
-from healthsvc.kernel.errors import Problem, invalid, not_found
-from healthsvc.kernel.principal import Environment, TeamContext
-from healthsvc.kernel.scope import team_scope
-from management.selectors import teams_visible
+from healthsvc.kernel import clock
 from webhooks import selectors, services
-from webhooks.events import WEBHOOK_TEST
+from webhooks.log_selectors import endpoint_stats
+from webhooks.management_base import ENVIRONMENT_PARAMETER, TeamPathViewSet
 from webhooks.serializers import (
     WebhookAnswer,
     WebhookCreateBody,
+    WebhookDetailAnswer,
     WebhookHeadersAnswer,
     WebhookHeadersBody,
+    WebhookHeadersPatchBody,
     WebhookListAnswer,
     WebhookListQuery,
     WebhookPatchBody,
     WebhookSecretAnswer,
     WebhookSecretRotateBody,
     WebhookTestAnswer,
+    WebhookTestBody,
+    webhook_detail_json,
     webhook_json,
 )
 
-_ENVIRONMENT = OpenApiParameter(
-    "environment", OpenApiTypes.STR, OpenApiParameter.PATH, enum=[str(item) for item in Environment]
-)
 _TAGS = ["Webhooks"]
 
 
-@extend_schema(parameters=[_ENVIRONMENT])
-class WebhookViewSet(ServiceViewSet):
-    """Webhooks of the team and environment that the path names, for management keys that may see the team."""
-
-    access = Access.MANAGEMENT
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Let the management key act for the team in the path: its rows, its kept replies, its audit trail."""
-        super().initial(request, *args, **kwargs)
-        org_id, team_id = self.kwargs.pop("org_id"), self.kwargs.pop("team_id")
-        environment = self.kwargs.pop("environment")
-        if environment not in [str(item) for item in Environment]:
-            raise invalid([Problem(("path", "environment"), "Must be sandbox or production.", "enum")])
-        if not teams_visible(self.principal, org_id).filter(pk=team_id).exists():
-            raise not_found()
-        team = TeamContext(team_id, Environment(environment))
-        request.user = replace(self.principal, team=team)  # type: ignore[assignment]  # ours are principals
-        self._scopes.enter_context(team_scope(team))
+@extend_schema(parameters=[ENVIRONMENT_PARAMETER])
+class WebhookViewSet(TeamPathViewSet):
+    """Webhooks of the team and environment that the path names."""
 
     @extend_schema(
         operation_id="list_webhooks",
@@ -67,7 +47,8 @@ class WebhookViewSet(ServiceViewSet):
         query = self.query(WebhookListQuery)
         page = selectors.endpoint_page(self.team, cursor=query.get("next_cursor"), limit=query["limit"])
         cursor = str(page.next_cursor) if page.next_cursor else None
-        return Response({"data": [webhook_json(item) for item in page.endpoints], "next_cursor": cursor})
+        now = clock.now()
+        return Response({"data": [webhook_json(item, now) for item in page.endpoints], "next_cursor": cursor})
 
     @extend_schema(
         operation_id="create_webhook",
@@ -78,12 +59,15 @@ class WebhookViewSet(ServiceViewSet):
     )
     def create(self, request: Request) -> Response:
         """A new webhook; its secret is at `/secret`."""
-        return Response(webhook_json(services.endpoint_create(team=self.team, **self.body(WebhookCreateBody))))
+        made = services.endpoint_create(team=self.team, **self.body(WebhookCreateBody))
+        return Response(webhook_json(made, clock.now()))
 
-    @extend_schema(operation_id="get_webhook", summary="Get a webhook", responses=WebhookAnswer, tags=_TAGS)
+    @extend_schema(operation_id="get_webhook", summary="Get a webhook", responses=WebhookDetailAnswer, tags=_TAGS)
     def retrieve(self, request: Request, webhook_id: UUID) -> Response:
-        """One webhook."""
-        return Response(webhook_json(selectors.endpoint_get(self.team, webhook_id)))
+        """One webhook, and how it fares."""
+        endpoint = selectors.endpoint_get(self.team, webhook_id)
+        stats = endpoint_stats(self.team, [webhook_id])[webhook_id]
+        return Response(webhook_detail_json(endpoint, stats, clock.now()))
 
     @extend_schema(
         operation_id="patch_webhook",
@@ -95,7 +79,8 @@ class WebhookViewSet(ServiceViewSet):
     def partial_update(self, request: Request, webhook_id: UUID) -> Response:
         """Change the fields named in the body. Disabling cancels what is owed."""
         changes = self.body(WebhookPatchBody)
-        return Response(webhook_json(services.endpoint_patch(team=self.team, endpoint_id=webhook_id, changes=changes)))
+        changed = services.endpoint_patch(team=self.team, endpoint_id=webhook_id, changes=changes)
+        return Response(webhook_json(changed, clock.now()))
 
     @extend_schema(operation_id="delete_webhook", summary="Delete a webhook", responses={204: None}, tags=_TAGS)
     def destroy(self, request: Request, webhook_id: UUID) -> Response:
@@ -123,8 +108,22 @@ class WebhookViewSet(ServiceViewSet):
     )
     def headers_put(self, request: Request, webhook_id: UUID) -> Response:
         """Replace all custom headers."""
-        headers = self.body(WebhookHeadersBody)["headers"]
-        services.endpoint_headers_put(team=self.team, endpoint_id=webhook_id, headers=headers)
+        services.endpoint_headers_put(team=self.team, endpoint_id=webhook_id, **self.body(WebhookHeadersBody))
+        return Response(status=204)
+
+    @extend_schema(
+        operation_id="patch_webhook_headers",
+        summary="Change some of a webhook's custom headers",
+        request=WebhookHeadersPatchBody,
+        responses={204: None},
+        tags=_TAGS,
+    )
+    def headers_patch(self, request: Request, webhook_id: UUID) -> Response:
+        """Set or remove some custom headers; the others, secret ones too, stay as they are."""
+        body = self.body(WebhookHeadersPatchBody)
+        services.endpoint_headers_patch(
+            team=self.team, endpoint_id=webhook_id, changes=body["headers"], sensitive=body["sensitive"]
+        )
         return Response(status=204)
 
     @extend_schema(
@@ -145,19 +144,19 @@ class WebhookViewSet(ServiceViewSet):
         tags=_TAGS,
     )
     def secret_rotate(self, request: Request, webhook_id: UUID) -> Response:
-        """A new secret; for 24 hours both sign."""
-        key = self.body(WebhookSecretRotateBody)["key"]
-        services.endpoint_secret_rotate(team=self.team, endpoint_id=webhook_id, key=key)
+        """A new secret; the one before signs along for 24 hours, or as long as you say."""
+        services.endpoint_secret_rotate(team=self.team, endpoint_id=webhook_id, **self.body(WebhookSecretRotateBody))
         return Response(status=204)
 
     @extend_schema(
         operation_id="test_webhook",
-        summary="Send a test event",
-        request=None,
+        summary="Send an event now",
+        request=WebhookTestBody,
         responses=WebhookTestAnswer,
         tags=_TAGS,
     )
     def test(self, request: Request, webhook_id: UUID) -> Response:
-        """Send the test event to this webhook alone, whatever it filters."""
-        event_id = services.endpoint_test(team=self.team, endpoint_id=webhook_id)
-        return Response({"message_id": f"msg_{event_id}", "event_type": WEBHOOK_TEST})
+        """Send the test event, or the sample of another one, to this webhook alone, whatever it filters."""
+        event_type = self.body(WebhookTestBody)["event_type"]
+        event_id = services.event_send_now(team=self.team, endpoint_id=webhook_id, event_type=event_type)
+        return Response({"message_id": f"msg_{event_id}", "event_type": event_type})

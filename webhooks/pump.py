@@ -4,31 +4,25 @@ The database alone says what is owed, so a pump may die at any moment: what it h
 claimed again once its lease runs out, and arrives a second time under the same id. Any number may run side by side.
 """
 
-import random
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from uuid import UUID
 
-import orjson
-import structlog
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.conf import settings
+from django.db import transaction
 
 from healthsvc.kernel import clock
-from healthsvc.kernel.clock import utc_text
 from healthsvc.kernel.scope import SystemScope, system_scope
-from healthsvc.kernel.typing import JSONObject
 from webhooks import constants, selectors, services, walker
-from webhooks.events import MESSAGE_ATTEMPT_EXHAUSTED
-from webhooks.models import Attempt, Delivery, Event
-from webhooks.records import Acknowledgement, Claim, Outcome, Outgoing
-from webhooks.retries import acknowledgement_of
+from webhooks.collector import collector_quiet
+from webhooks.health import allowances
+from webhooks.outgoing import Outgoings
+from webhooks.pump_slots import slot_taken
+from webhooks.records import Claim, Outcome, OwedEndpoint
 from webhooks.sender import Sender
-from webhooks.signatures import secret_key
-from webhooks.states import DeliveryCommand
-
-log = structlog.get_logger(__name__)
+from webhooks.services.health import rates_hold, rates_spend
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +34,6 @@ class PumpOptions:
     idle_seconds: float = constants.PUMP_IDLE_SECONDS
     run_seconds: float = constants.PUMP_RUN_SECONDS
     in_flight: int = constants.IN_FLIGHT_MAXIMUM
-    in_flight_endpoint: int = constants.IN_FLIGHT_ENDPOINT_MAXIMUM
 
     def __post_init__(self) -> None:
         if self.lease_seconds <= self.timeout_seconds:
@@ -56,160 +49,183 @@ class PumpReport:
     delivered: int = 0
 
 
-def pump_run(options: PumpOptions = PumpOptions()) -> PumpReport:
-    """Deliver until there was nothing to do for `idle_seconds`, or `run_seconds` are over; then finish what is sent."""
-    report = PumpReport()
-    with system_scope(SystemScope.DELIVERY), Sender(timeout_seconds=options.timeout_seconds) as sender:
-        begun = busy_at = time.monotonic()
-        while True:
-            worked = False
-            if time.monotonic() - begun < options.run_seconds:
-                worked = _take_up(sender, options, report)
-            elif not sender.in_flight:
-                break
-            outcomes = sender.collect(wait_seconds=0 if worked else constants.PUMP_POLL_SECONDS)
-            if outcomes:
-                _acknowledge(outcomes, report)
-            if worked or outcomes or sender.in_flight:
-                busy_at = time.monotonic()
-            elif time.monotonic() - busy_at >= options.idle_seconds:
-                break
-    return report
+@dataclass(frozen=True, slots=True)
+class PumpCalls:
+    """What others want to know of a pump: that it takes up nothing more, and that it has no room for what is owed.
+
+    `resume` says whether it may take up more after all, while its last answers are out.
+    """
+
+    over: Callable[[], None] = lambda: None
+    resume: Callable[[], bool] = lambda: True
+    full: Callable[[], None] = lambda: None
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What a look at the database brought. `more`: there is more than it took. `waits`: some is due within a second."""
+
+    worked: bool = False
+    more: bool = False
+    waits: bool = False
+
+
+def pump_run(options: PumpOptions = PumpOptions(), calls: PumpCalls = PumpCalls()) -> PumpReport:
+    """Deliver until there was nothing to do for `idle_seconds`, or `run_seconds` are over; then finish what is sent.
+
+    When its time is over it says so before it waits for the last answers, so that another one can go on meanwhile.
+    Where none does it goes on itself, until they are there.
+    """
+    with (
+        collector_quiet(),
+        system_scope(SystemScope.DELIVERY),
+        Sender(timeout_seconds=options.timeout_seconds) as sender,
+    ):
+        run = _Run(options, calls, sender)
+        run.take_up_while_there_is_time()
+        calls.over()
+        run.drain()
+    return run.report
 
 
 def pump_run_alone(options: PumpOptions = PumpOptions()) -> PumpReport | None:
-    """`pump_run` unless another process runs this function now; None then. So workers keep slots for other tasks.
+    """`pump_run` unless WEBHOOK_PUMPS of these run now; None then. So workers keep slots for other tasks.
 
-    What is left at its end, or came while it held the lock, gets a successor, so that nothing waits for the sweep.
+    Its slot is free again as soon as it takes up nothing more. What is left then, or came while it held the slot, gets
+    a successor, so that nothing waits for the sweep.
     """
-    with _pump_lock() as locked:
-        if not locked:
+    with slot_taken(settings.WEBHOOK_PUMPS) as slot:
+        if slot is None:
             return None
-        report = pump_run(options)
-    with system_scope(SystemScope.DELIVERY):
-        if selectors.is_anything_owed():
-            services.pump_wake()
-    return report
+
+        begun = time.monotonic()
+
+        def over() -> None:
+            slot.give_back()
+            # An idle pump has waited for the events that its wake-up covers; one whose time is over has not.
+            if time.monotonic() - begun >= options.run_seconds or selectors.is_anything_owed():
+                services.pump_wake()
+
+        def full() -> None:
+            if settings.WEBHOOK_PUMPS > 1:
+                services.pump_wake()
+
+        return pump_run(options, PumpCalls(over, slot.take_again, full))
 
 
-@contextmanager
-def _pump_lock() -> Iterator[bool]:
-    """A lock on the database session, so that it goes with the worker that held it."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [constants.PUMP_LOCK])
-        (locked,) = cursor.fetchone()
-    try:
-        yield locked
-    finally:
-        if locked:
-            _pump_unlock()
+@dataclass(slots=True)
+class _Run:
+    """One run of a pump."""
 
+    options: PumpOptions
+    calls: PumpCalls
+    sender: Sender
+    report: PumpReport = field(default_factory=PumpReport)
+    outgoings: Outgoings = field(default_factory=Outgoings)
+    #: Endpoints that let requests hang when they were last owed something; what is in flight to them is half at most.
+    struggling: set[UUID] = field(default_factory=set)
+    asked_at: float = 0.0
+    begun: float = field(default_factory=time.monotonic)
 
-def _pump_unlock() -> None:
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [constants.PUMP_LOCK])
-    except (OperationalError, InterfaceError):
-        connection.close()  # the session is gone, and the lock with it
+    def take_up_while_there_is_time(self) -> None:
+        """Take up and send what is owed, until nothing was for a while or the time is over."""
+        busy_at = self.begun
+        while self.lasted_seconds < self.options.run_seconds:
+            turn = self.take_up()
+            outcomes = self.collect(turn)
+            if turn.worked or turn.waits or outcomes or self.sender.in_flight:
+                busy_at = time.monotonic()
+            elif time.monotonic() - busy_at >= self.options.idle_seconds:
+                break
 
+    def drain(self) -> None:
+        """Wait for what is in flight, which takes a timeout at most; take up more meanwhile where nobody else does."""
+        over_at = time.monotonic()
+        resumed = False
+        while self.sender.in_flight:
+            waited_seconds = time.monotonic() - over_at
+            if waited_seconds >= self.options.timeout_seconds:
+                if resumed:
+                    self.calls.over()
+                resumed = False
+            elif not resumed and waited_seconds >= constants.PUMP_RESUME_SECONDS:
+                resumed = self.calls.resume()
+            self.collect(self.take_up() if resumed else _Turn())
+        if resumed:
+            self.calls.over()
 
-def _take_up(sender: Sender, options: PumpOptions, report: PumpReport) -> bool:
-    """Fan out waiting events, claim what is due and start sending it; whether there was anything."""
-    fanned_out = services.events_fan_out().events
-    report.fanned_out += fanned_out
-    room = min(options.in_flight - sender.in_flight, constants.CLAIM_ROWS)
-    if room <= 0:
-        return fanned_out > 0
-    claims = walker.deliveries_claim(
-        limit=room,
-        endpoint_limit=options.in_flight_endpoint,
-        lease_seconds=options.lease_seconds,
-        busy=sender.busy_endpoints(options.in_flight_endpoint),
-    )
-    if claims:
-        sender.submit(requests_of(claims))
-    return bool(fanned_out or claims)
+    @property
+    def lasted_seconds(self) -> float:
+        """How long it has run."""
+        return time.monotonic() - self.begun
 
+    @property
+    def is_late(self) -> bool:
+        """Whether a request that hangs would outlast it by much: those that are known to are left to the next one."""
+        run_seconds = self.options.run_seconds
+        return self.lasted_seconds >= max(run_seconds - self.options.timeout_seconds, run_seconds / 4)
 
-def requests_of(claims: Sequence[Claim]) -> list[Outgoing]:
-    """The requests of claims. Those that can't be made any more, for a dead endpoint or payload, are cancelled."""
-    events = selectors.events_with_body({claim.event_id for claim in claims})
-    endpoints = selectors.endpoints_living({claim.endpoint_id for claim in claims})
-    now = clock.now()
-    made: list[Outgoing] = []
-    dead: list[UUID] = []
-    for claim in claims:
-        event, endpoint = events.get(claim.event_id), endpoints.get(claim.endpoint_id)
-        if event is None or event.body is None or endpoint is None:
-            dead.append(claim.delivery_id)
-            continue
-        keys = tuple(secret_key(secret) for secret in selectors.secrets_signing(endpoint, now))
-        body = event.body.encode()
-        made.append(Outgoing(claim, endpoint.url, event.message_id, endpoint.headers, keys, body))
-    if dead:
-        walker.deliveries_cancel(Delivery.objects.filter(pk__in=dead))
-    return made
+    def collect(self, turn: _Turn) -> Sequence[Outcome]:
+        """Acknowledge the outcomes that there are; with nothing else to do, wait a moment for some."""
+        wait = constants.PUMP_GATHER_SECONDS if turn.worked else constants.PUMP_POLL_SECONDS
+        outcomes = self.sender.collect(
+            wait_seconds=0 if turn.more else wait,
+            gather_seconds=0 if turn.more else constants.PUMP_GATHER_SECONDS,
+            most=constants.CLAIM_ROWS,
+        )
+        if outcomes:
+            services.outcomes_acknowledge(outcomes)
+            self.report.attempted += len(outcomes)
+            self.report.delivered += sum(outcome.succeeded for outcome in outcomes)
+        return outcomes
 
+    def take_up(self) -> _Turn:
+        """Fan out waiting events, claim what is due and start sending it."""
+        fan_out = services.events_fan_out()
+        self.report.fanned_out += fan_out.events
+        turn = _Turn(worked=fan_out.events > 0, more=fan_out.more)
+        room = min(self.options.in_flight - self.sender.in_flight, constants.CLAIM_ROWS)
+        if room <= 0:
+            self.ask_for_another()
+            turn.more = False
+            return turn
+        now = clock.now()
+        owed = walker.endpoints_owed(constants.OWED_ENDPOINTS, now)
+        claims = self.claim(owed, room) if owed else []
+        turn.waits = any(item.rate_limit is not None for item in owed)
+        if claims:
+            self.sender.submit(self.outgoings.of_claims(claims))
+            turn.worked = True
+            turn.more = turn.more or len(claims) >= room
+        return turn
 
-def _acknowledge(outcomes: Sequence[Outcome], report: PumpReport) -> None:
-    """Write a batch of attempts and move their deliveries on, in one transaction."""
-    now = clock.now()
-    decided = [acknowledgement_of(outcome, now, random.random()) for outcome in outcomes]  # noqa: S311 - only jitter
-    gone = {outcome.claim.endpoint_id for outcome in outcomes if outcome.gone}
-    with transaction.atomic():
-        if gone:
-            services.endpoints_lock(gone)
-        ours = walker.deliveries_acknowledge(decided)
-        if gone:
-            services.endpoints_disable_gone(gone)
-        # A purge may have removed a delivery while it was in flight.
-        kept = Delivery.objects.in_bulk([item.claim.delivery_id for item in decided])
-        Attempt.objects.bulk_create(_attempt(outcome) for outcome in outcomes if outcome.claim.delivery_id in kept)
-        for outcome, item in zip(outcomes, decided, strict=True):
-            if item.command is DeliveryCommand.EXHAUST and item.claim.delivery_id in ours:
-                _exhausted_emit(outcome, item)
-    report.attempted += len(outcomes)
-    report.delivered += sum(outcome.succeeded for outcome in outcomes)
+    def claim(self, owed: Sequence[OwedEndpoint], room: int) -> list[Claim]:
+        """Claim what the endpoints may have now. Where some have a rate limit, their books are held meanwhile."""
+        if all(item.rate_limit is None for item in owed):
+            return self.claim_of(owed, room)
+        with transaction.atomic():
+            now = clock.now()
+            held = rates_hold(owed, now)
+            claims = self.claim_of(held, room)
+            limited = {item.endpoint_id for item in held if item.rate_limit is not None}
+            rates_spend(Counter(claim.endpoint_id for claim in claims if claim.endpoint_id in limited), now)
+        return claims
 
+    def claim_of(self, owed: Sequence[OwedEndpoint], room: int) -> list[Claim]:
+        in_flight = self.sender.by_endpoint
+        self.struggling.difference_update(item.endpoint_id for item in owed)
+        self.struggling.intersection_update(in_flight)
+        self.struggling.update(item.endpoint_id for item in owed if item.struggling)
+        if self.is_late:
+            owed = [item for item in owed if not item.struggling]
+        hanging = sum(in_flight.get(endpoint_id, 0) for endpoint_id in self.struggling)
+        allowed = allowances(owed, in_flight=in_flight, room=room, now=clock.now(), struggling_in_flight=hanging)
+        unnoted = {item.endpoint_id for item in owed if not item.noted}
+        return walker.deliveries_claim(allowed, self.options.lease_seconds, limit=room, unnoted=unnoted)
 
-def _attempt(outcome: Outcome) -> Attempt:
-    claim = outcome.claim
-    return Attempt(
-        team_id=claim.team.team_id,
-        environment=claim.team.environment,
-        delivery_id=claim.delivery_id,
-        endpoint_id=claim.endpoint_id,
-        event_type=claim.event_type,
-        number=claim.number,
-        attempted_at=outcome.attempted_at,
-        duration_milliseconds=outcome.duration_milliseconds,
-        status_code=outcome.status_code,
-        error=outcome.error or "",
-        answer_excerpt=outcome.answer_excerpt,
-    )
-
-
-def _exhausted_emit(outcome: Outcome, item: Acknowledgement) -> None:
-    """Tell the team that a message was given up, but not that such a notice itself was."""
-    event = Event.objects.get(pk=item.claim.event_id)
-    if event.event_type == MESSAGE_ATTEMPT_EXHAUSTED:
-        return
-    envelope = orjson.loads(event.body) if event.body else {}
-    data: JSONObject = {
-        "message_id": event.message_id,
-        "event_type": event.event_type,
-        "endpoint_id": str(item.claim.endpoint_id),
-        "attempts": item.failures,
-        "last_attempt": {
-            "attempted_at": utc_text(outcome.attempted_at),
-            "status_code": outcome.status_code,
-            "error": outcome.error,
-        },
-    }
-    services.event_emit(
-        team=event.context,
-        event_type=MESSAGE_ATTEMPT_EXHAUSTED,
-        data=data,
-        user_id=event.user_id,
-        client_user_id=envelope.get("client_user_id"),
-    )
+    def ask_for_another(self) -> None:
+        """Say, once in a while, that this pump is full."""
+        now = time.monotonic()
+        if now - self.asked_at >= constants.PUMP_ASK_SECONDS:
+            self.asked_at = now
+            self.calls.full()

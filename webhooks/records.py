@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from healthsvc.kernel.http import OutboundFailure
+from healthsvc.kernel.http import OutboundFailure, OutboundTarget
 from healthsvc.kernel.principal import TeamContext
 from webhooks.states import DeliveryCommand
 
@@ -20,6 +20,8 @@ class Claim:
     event_id: UUID
     event_type: str
     team: TeamContext
+    #: Whether anything was noted of the endpoint's health when this was claimed.
+    noted: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +29,8 @@ class Outgoing:
     """A request to make. It is signed when it is sent, with every key of `keys`."""
 
     claim: Claim
-    url: str
+    target: OutboundTarget
     message_id: str
-    headers: dict[str, str]
     keys: tuple[bytes, ...]
     body: bytes
 
@@ -65,3 +66,16 @@ class Acknowledgement:
     command: DeliveryCommand
     failures: int
     next_attempt_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OwedEndpoint:
+    """An endpoint that something is owed to, with what says how much of it may be sent now."""
+
+    endpoint_id: UUID
+    rate_limit: int | None = None
+    struggling: bool = False
+    paused_until: datetime | None = None
+    rate_free_at: datetime | None = None
+    #: Whether anything is noted of its health; goes into its claims.
+    noted: bool = True

@@ -3,18 +3,38 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
-from healthsvc.kernel.typing import JSONValue
+from rest_framework.serializers import Serializer
+
+from healthsvc.kernel.typing import JSONObject, JSONValue
 from webhooks.constants import EVENT_TYPE_MAXIMUM_CHARACTERS, FILTER_TYPE_PATTERN
+
+#: The channel of what comes from a provider, as the documentation writes it.
+PROVIDER_CHANNEL: Final = "provider.<slug>"
+
+#: What `data` looks like: the serializer that describes the same thing in an answer of the API, or a JSON Schema
+#: (2020-12) of a thing that only events carry.
+EventSchema: TypeAlias = type[Serializer[Any]] | JSONObject
 
 
 @dataclass(frozen=True, slots=True)
 class EventType:
-    """An event that receivers can be sent: its name, what has happened, and an example of its `data`."""
+    """An event that receivers can be sent: its name, what has happened, an example of its `data`, and its shape.
+
+    `channels` are those that its events have beside their user's, as the documentation writes them.
+    """
 
     name: str
     meaning: str
     sample: JSONValue
+    schema: EventSchema
+    channels: tuple[str, ...] = ()
+
+
+def provider_channel(slug: str) -> str:
+    """The channel of what comes from a provider."""
+    return PROVIDER_CHANNEL.replace("<slug>", slug)
 
 
 _types: dict[str, EventType] = {}

@@ -1,6 +1,6 @@
 """Reads of the webhooks app."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -8,9 +8,9 @@ from uuid import UUID
 from healthsvc.kernel import clock
 from healthsvc.kernel.errors import not_found
 from healthsvc.kernel.principal import TeamContext
+from webhooks import walker
 from webhooks.constants import HEADER_WORDS_SENSITIVE
-from webhooks.models import Delivery, Endpoint, Event
-from webhooks.states import OPEN
+from webhooks.models import Endpoint, Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +39,28 @@ def endpoint_get(team: TeamContext, endpoint_id: UUID, *, lock: bool = False) ->
 
 
 def endpoint_page(team: TeamContext, *, cursor: UUID | None, limit: int) -> EndpointPage:
-    """One page; one query. Ids are ordered by time, so they serve as cursors."""
+    """One page with the health of each; one query. Ids are ordered by time, so they serve as cursors."""
     endpoints = Endpoint.objects.for_team(team).kept()
     if cursor is not None:
         endpoints = endpoints.filter(pk__lt=cursor)
-    rows = list(endpoints.order_by("-id")[: limit + 1])
+    rows = list(endpoints.select_related("health").order_by("-id")[: limit + 1])
     return EndpointPage(rows[:limit], rows[limit - 1].id if len(rows) > limit else None)
 
 
+def event_require(team: TeamContext, event_id: UUID) -> None:
+    """404 where the team has no such event."""
+    if not Event.objects.for_team(team).filter(pk=event_id).exists():
+        raise not_found()
+
+
 def headers_shown(endpoint: Endpoint) -> HeadersShown:
-    """An endpoint's custom headers without the values of those that are secrets by their name."""
+    """An endpoint's custom headers without the values of those that are secrets by their name or their owner's wish."""
     headers: dict[str, str] = endpoint.headers
-    sensitive = [name for name in headers if any(word in name.lower() for word in HEADER_WORDS_SENSITIVE)]
+    sensitive = [
+        name
+        for name in headers
+        if name.lower() in endpoint.headers_sensitive or any(word in name.lower() for word in HEADER_WORDS_SENSITIVE)
+    ]
     return HeadersShown({name: value for name, value in headers.items() if name not in sensitive}, sensitive)
 
 
@@ -60,20 +70,12 @@ def secrets_signing(endpoint: Endpoint, now: datetime) -> list[str]:
     return [endpoint.secret, *before]
 
 
-def endpoints_living(ids: Collection[UUID]) -> dict[UUID, Endpoint]:
-    """Endpoints that may be sent to, by id. In the delivery scope."""
-    return Endpoint.objects.kept().filter(disabled=False).in_bulk(list(ids))
-
-
-def events_with_body(ids: Collection[UUID]) -> dict[UUID, Event]:
-    """Events by id. In the delivery scope."""
-    return Event.objects.in_bulk(list(ids))
-
-
 def is_anything_owed(*, events_before: datetime | None = None) -> bool:
-    """Whether a delivery is due, a lease ran out, or an event (made before a moment) waits for its fan-out."""
+    """Whether a delivery is due or its lease ran out, or an event (made before a moment) waits for its fan-out.
+
+    What is owed to an endpoint that asked for a pause is not due before that is over. In the delivery scope.
+    """
     waiting = Event.objects.filter(fanned_out_at=None)
     if events_before is not None:
         waiting = waiting.filter(created_at__lt=events_before)
-    due = Delivery.objects.filter(status__in=[*OPEN], next_attempt_at__lte=clock.now())
-    return due.exists() or waiting.exists()
+    return waiting.exists() or bool(walker.endpoints_owed(1, clock.now()))

@@ -5,7 +5,7 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self
@@ -15,7 +15,7 @@ import structlog
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.http import HttpReply, OutboundError, OutboundFailure, OutboundSession
-from webhooks.constants import ANSWER_READ_BYTES
+from webhooks.constants import ANSWER_READ_BYTES, CLAIM_ROWS
 from webhooks.excerpts import answer_excerpt
 from webhooks.records import Outcome, Outgoing
 from webhooks.retries import STATUSES_WITH_RETRY_AFTER, retry_after_read
@@ -56,25 +56,34 @@ class Sender:
         """Requests whose outcome was not collected yet."""
         return self._by_endpoint.total()
 
-    def busy_endpoints(self, limit: int) -> list[UUID]:
-        """Endpoints with at least `limit` requests in flight."""
-        return [endpoint_id for endpoint_id, count in self._by_endpoint.items() if count >= limit]
+    @property
+    def by_endpoint(self) -> Mapping[UUID, int]:
+        """The same by endpoint; those that have none are not among them."""
+        return self._by_endpoint
 
     def submit(self, requests: Sequence[Outgoing]) -> None:
         """Start requests."""
         self._by_endpoint.update(outgoing.claim.endpoint_id for outgoing in requests)
         self._loop.call_soon_threadsafe(self._start, requests)
 
-    def collect(self, *, wait_seconds: float) -> list[Outcome]:
-        """Every outcome there is; waits for the first at most `wait_seconds`."""
+    def collect(self, *, wait_seconds: float, gather_seconds: float = 0, most: int = CLAIM_ROWS) -> list[Outcome]:
+        """Every outcome there is, at most `most`.
+
+        Waits for the first at most `wait_seconds`, and then `gather_seconds` for others, so that they are written
+        together.
+        """
         found: list[Outcome] = []
+        until = time.monotonic() + wait_seconds
         try:
-            found.append(self._outcomes.get(timeout=wait_seconds) if wait_seconds else self._outcomes.get_nowait())
-            while True:
-                found.append(self._outcomes.get_nowait())
+            while len(found) < most:
+                left = until - time.monotonic()
+                found.append(self._outcomes.get(timeout=left) if left > 0 else self._outcomes.get_nowait())
+                if len(found) == 1:
+                    until = time.monotonic() + gather_seconds
         except queue.Empty:
-            self._by_endpoint.subtract(outcome.claim.endpoint_id for outcome in found)
-            self._by_endpoint = +self._by_endpoint
+            pass  # that is all there is
+        self._by_endpoint.subtract(outcome.claim.endpoint_id for outcome in found)
+        self._by_endpoint = +self._by_endpoint
         return found
 
     async def _main(self) -> None:
@@ -97,15 +106,11 @@ class Sender:
         attempted_at, started = clock.now(), time.perf_counter()
         reply: HttpReply | None = None
         error: OutboundFailure | None = None
-        headers = {
-            **outgoing.headers,
-            "Content-Type": "application/json",
-            **signed_headers(outgoing.keys, outgoing.message_id, int(attempted_at.timestamp()), outgoing.body),
-        }
+        headers = signed_headers(outgoing.keys, outgoing.message_id, int(attempted_at.timestamp()), outgoing.body)
         try:
-            reply = await self._session.request(
+            reply = await self._session.send(
                 "POST",
-                outgoing.url,
+                outgoing.target,
                 timeout_seconds=self._timeout_seconds,
                 headers=headers,
                 body=outgoing.body,

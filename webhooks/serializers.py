@@ -1,6 +1,7 @@
 """Shapes of webhooks at the management address."""
 
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
@@ -9,16 +10,43 @@ from healthsvc.kernel.clock import utc_text
 from healthsvc.kernel.fields import TextField, WholeNumberField
 from healthsvc.kernel.typing import JSONObject
 from webhooks.constants import (
+    CHANNEL_MAXIMUM_CHARACTERS,
+    CHANNEL_PATTERN,
+    CHANNELS_MAXIMUM,
     DESCRIPTION_MAXIMUM_CHARACTERS,
     EVENT_TYPE_MAXIMUM_CHARACTERS,
     FILTER_TYPE_PATTERN,
     FILTER_TYPES_MAXIMUM,
+    HEADER_NAME_MAXIMUM_CHARACTERS,
+    HEADERS_MAXIMUM,
     LIST_LIMIT_DEFAULT,
     LIST_LIMIT_MAXIMUM,
     RATE_LIMIT_MAXIMUM,
+    ROTATION_OVERLAP_MAXIMUM_SECONDS,
+    ROTATION_OVERLAP_SECONDS,
     URL_MAXIMUM_CHARACTERS,
+    WAITING_COUNT_MAXIMUM,
 )
-from webhooks.models import Endpoint
+from webhooks.events import WEBHOOK_TEST
+from webhooks.log_selectors import EndpointStats, EndpointStatus, endpoint_status
+from webhooks.models import Endpoint, EndpointHealth
+
+
+class ChannelField(TextField):
+    """A channel, as `user.<id>` or `provider.<slug>`."""
+
+    default_error_messages = {"channel": "Must be letters, digits, dots, colons, hyphens or underscores."}
+
+    def to_internal_value(self, data: Any) -> str:
+        """The text."""
+        text = super().to_internal_value(data)
+        if not CHANNEL_PATTERN.fullmatch(text):
+            self.fail("channel")
+        return text
+
+
+#: Named, for the document names the enumeration after this list (settings).
+ENDPOINT_STATUSES: Final = [str(status) for status in EndpointStatus]
 
 
 class FilterTypeField(TextField):
@@ -44,6 +72,16 @@ def _filter_types() -> serializers.ListField:
     )
 
 
+def _channels() -> serializers.ListField:
+    return serializers.ListField(
+        child=ChannelField(max_length=CHANNEL_MAXIMUM_CHARACTERS),
+        required=False,
+        allow_null=True,
+        max_length=CHANNELS_MAXIMUM,
+        help_text="Only events of one of these channels, as `user.<id>`, `provider.<slug>`; null or empty for all.",
+    )
+
+
 def _rate_limit() -> WholeNumberField:
     return WholeNumberField(
         required=False,
@@ -51,6 +89,15 @@ def _rate_limit() -> WholeNumberField:
         min_value=1,
         max_value=RATE_LIMIT_MAXIMUM,
         help_text="Messages a second at most.",
+    )
+
+
+def _sensitive() -> serializers.ListField:
+    return serializers.ListField(
+        child=TextField(max_length=HEADER_NAME_MAXIMUM_CHARACTERS),
+        default=list,
+        max_length=HEADERS_MAXIMUM,
+        help_text="Names of headers whose values are never shown again; those that sound secret never are.",
     )
 
 
@@ -72,6 +119,7 @@ class WebhookCreateBody(serializers.Serializer[Any]):
     rate_limit = _rate_limit()
     disabled = serializers.BooleanField(required=False, default=False)
     filter_types = _filter_types()
+    channels = _channels()
     secret = TextField(required=False, allow_null=True, help_text="`whsec_` and base64; made where none is given.")
 
 
@@ -86,13 +134,23 @@ class WebhookPatchBody(serializers.Serializer[Any]):
     rate_limit = _rate_limit()
     disabled = serializers.BooleanField(required=False, allow_null=True, default=None)
     filter_types = _filter_types()
+    channels = _channels()
 
 
 @extend_schema_serializer(component_name="UpdateWebhookHeadersBody")
 class WebhookHeadersBody(serializers.Serializer[Any]):
     """All custom headers; those before are replaced."""
 
-    headers = serializers.DictField(child=TextField(trim_whitespace=False))
+    headers = serializers.DictField(child=TextField())
+    sensitive = _sensitive()
+
+
+@extend_schema_serializer(component_name="PatchWebhookHeadersBody")
+class WebhookHeadersPatchBody(serializers.Serializer[Any]):
+    """Some custom headers; null removes one, and those that are not named stay."""
+
+    headers = serializers.DictField(child=TextField(allow_null=True), default=dict)
+    sensitive = _sensitive()
 
 
 @extend_schema_serializer(component_name="RotateWebhookSecretBody")
@@ -100,6 +158,18 @@ class WebhookSecretRotateBody(serializers.Serializer[Any]):
     """The new secret, if it is to be a certain one."""
 
     key = TextField(required=False, allow_null=True, default=None, help_text="`whsec_` and base64.")
+    overlap_seconds = WholeNumberField(
+        default=ROTATION_OVERLAP_SECONDS,
+        min_value=0,
+        max_value=ROTATION_OVERLAP_MAXIMUM_SECONDS,
+        help_text="How long the secrets before sign along; 0: they stop at once.",
+    )
+
+
+class WebhookTestBody(serializers.Serializer[Any]):
+    """The event whose sample is sent."""
+
+    event_type = TextField(default=WEBHOOK_TEST, max_length=EVENT_TYPE_MAXIMUM_CHARACTERS)
 
 
 @extend_schema_serializer(component_name="Webhook")
@@ -112,8 +182,35 @@ class WebhookAnswer(serializers.Serializer[Any]):
     url = serializers.CharField()
     disabled = serializers.BooleanField()
     filter_types = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    channels = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    status = serializers.ChoiceField(
+        choices=ENDPOINT_STATUSES,
+        help_text="`failing`: every attempt fails, and it will be disabled; `paused`: it asked to be left alone.",
+    )
+    disabled_reason = serializers.CharField(
+        allow_null=True, help_text="`gone`: it answered 410; `failing`: it failed for days; null where you did it."
+    )
+    disabled_at = serializers.DateTimeField(allow_null=True, help_text="When it was disabled for its failures.")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
+
+
+class WebhookStatsAnswer(serializers.Serializer[Any]):
+    """Attempts of the last 24 hours, and what is owed now."""
+
+    delivered = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    exhausted = serializers.IntegerField(help_text="Messages that were given up.")
+    waiting = serializers.IntegerField(help_text=f"Messages that are owed now; counted up to {WAITING_COUNT_MAXIMUM}.")
+
+
+@extend_schema_serializer(component_name="WebhookDetail")
+class WebhookDetailAnswer(WebhookAnswer):
+    """An endpoint and how it fares."""
+
+    last_24_hours = WebhookStatsAnswer()
+    failing_since = serializers.DateTimeField(allow_null=True)
+    paused_until = serializers.DateTimeField(allow_null=True)
 
 
 @extend_schema_serializer(component_name="WebhookListResponse")
@@ -146,8 +243,12 @@ class WebhookTestAnswer(serializers.Serializer[Any]):
     event_type = serializers.CharField()
 
 
-def webhook_json(endpoint: Endpoint) -> JSONObject:
-    """What `WebhookAnswer` describes."""
+def webhook_json(endpoint: Endpoint, now: datetime) -> JSONObject:
+    """What `WebhookAnswer` describes; its health is read where it was not read with it."""
+    return _webhook_json(endpoint, getattr(endpoint, "health", None), now)
+
+
+def _webhook_json(endpoint: Endpoint, health: EndpointHealth | None, now: datetime) -> JSONObject:
     return {
         "id": str(endpoint.id),
         "description": endpoint.description,
@@ -155,6 +256,31 @@ def webhook_json(endpoint: Endpoint) -> JSONObject:
         "url": endpoint.url,
         "disabled": endpoint.disabled,
         "filter_types": endpoint.filter_types,
+        "channels": endpoint.channels,
+        "status": str(endpoint_status(endpoint, health, now)),
+        "disabled_reason": endpoint.disabled_reason or None,
+        "disabled_at": moment_json(endpoint.disabled_at),
         "created_at": utc_text(endpoint.created_at),
         "updated_at": utc_text(endpoint.updated_at),
     }
+
+
+def webhook_detail_json(endpoint: Endpoint, stats: EndpointStats, now: datetime) -> JSONObject:
+    """What `WebhookDetailAnswer` describes."""
+    health = stats.health
+    return {
+        **_webhook_json(endpoint, health, now),
+        "last_24_hours": {
+            "delivered": stats.delivered,
+            "failed": stats.failed,
+            "exhausted": stats.exhausted,
+            "waiting": stats.waiting,
+        },
+        "failing_since": moment_json(health.failing_since if health else None),
+        "paused_until": moment_json(health.paused_until if health else None),
+    }
+
+
+def moment_json(moment: datetime | None) -> str | None:
+    """An instant, or null."""
+    return utc_text(moment) if moment else None

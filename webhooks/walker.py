@@ -1,77 +1,118 @@
 """The one place where a delivery's status changes. Every change is guarded by the table in `webhooks.states`."""
 
-from collections.abc import Collection, Sequence
-from datetime import timedelta
-from typing import Any, Final
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 
 from healthsvc.kernel import clock
+from healthsvc.kernel.postgres.statements import rows_of
 from healthsvc.kernel.principal import Environment, TeamContext
+from webhooks.constants import CLAIM_ROWS
 from webhooks.models import Delivery
-from webhooks.records import Acknowledgement, Claim
+from webhooks.records import Acknowledgement, Claim, OwedEndpoint
 from webhooks.states import DeliveryCommand, DeliveryStatus, status_after, statuses_before
 
-#: Endpoints that are owed anything are found by skipping through the index, one step each; then each gives its oldest
-#: due rows, in random order of endpoints, so that none is always last. Rows that another pump holds are skipped.
-_CLAIM: Final = """
-WITH RECURSIVE owed (endpoint_id) AS (
-    (SELECT endpoint_id FROM webhooks_delivery WHERE status IN ('pending', 'sending') ORDER BY endpoint_id LIMIT 1)
+#: Endpoints with something open are found by skipping through their index, one step each, which lands on the row that
+#: is due first; what is not due yet, or asked for a pause, is left out. In random order, so that none is always last.
+#: Where nothing is due at all no step is made: thousands may have something open that waits for hours.
+_OWED: Final = """
+WITH RECURSIVE open (endpoint_id, next_attempt_at) AS (
+    (SELECT endpoint_id, next_attempt_at FROM webhooks_delivery
+      WHERE status IN ('pending', 'sending')
+        AND (SELECT due.next_attempt_at FROM webhooks_delivery AS due WHERE due.status IN ('pending', 'sending')
+              ORDER BY due.next_attempt_at LIMIT 1) <= %(now)b::timestamptz
+      ORDER BY endpoint_id, next_attempt_at LIMIT 1)
     UNION ALL
-    SELECT (SELECT later.endpoint_id FROM webhooks_delivery AS later
-             WHERE later.status IN ('pending', 'sending') AND later.endpoint_id > owed.endpoint_id
-             ORDER BY later.endpoint_id LIMIT 1)
-      FROM owed WHERE owed.endpoint_id IS NOT NULL
-), picked AS MATERIALIZED (
+    SELECT later.endpoint_id, later.next_attempt_at
+      FROM open
+     CROSS JOIN LATERAL (
+        SELECT endpoint_id, next_attempt_at FROM webhooks_delivery
+         WHERE status IN ('pending', 'sending') AND endpoint_id > open.endpoint_id
+         ORDER BY endpoint_id, next_attempt_at LIMIT 1) AS later
+)
+SELECT open.endpoint_id, endpoint.rate_limit, health.struggling_since IS NOT NULL, health.paused_until,
+       health.rate_free_at,
+       coalesce(health.first_failure_at, health.failing_since, health.struggling_since, health.paused_until)
+           IS NOT NULL OR coalesce(health.connection_failures, 0) > 0
+  FROM open
+  JOIN webhooks_endpoint AS endpoint ON endpoint.id = open.endpoint_id
+  LEFT JOIN webhooks_endpoint_health AS health ON health.endpoint_id = open.endpoint_id
+ WHERE open.next_attempt_at <= %(now)b::timestamptz
+   AND (health.paused_until IS NULL OR health.paused_until <= %(now)b::timestamptz)
+ ORDER BY random() LIMIT %(limit)b::bigint
+"""
+#: Of each endpoint the oldest due rows, as many as it is allowed. Rows that another pump holds are skipped.
+_CLAIM: Final = """
+WITH picked AS MATERIALIZED (
     SELECT due.id
-      FROM (SELECT endpoint_id FROM owed
-             WHERE endpoint_id IS NOT NULL AND endpoint_id <> ALL (%(busy)s::uuid[]) ORDER BY random()) AS chosen
+      FROM unnest(%(endpoints)b::uuid[], %(counts)b::int[]) WITH ORDINALITY AS allowed (endpoint_id, most, place)
      CROSS JOIN LATERAL (
         SELECT id FROM webhooks_delivery
-         WHERE endpoint_id = chosen.endpoint_id AND status IN ('pending', 'sending') AND next_attempt_at <= %(now)s
-         ORDER BY next_attempt_at LIMIT %(endpoint_limit)s
-           FOR UPDATE SKIP LOCKED) AS due
-     LIMIT %(limit)s
+         WHERE endpoint_id = allowed.endpoint_id AND status IN ('pending', 'sending')
+           AND next_attempt_at <= %(now)b::timestamptz
+         ORDER BY next_attempt_at LIMIT allowed.most
+           FOR NO KEY UPDATE SKIP LOCKED) AS due
+     LIMIT %(limit)b::bigint
 )
 UPDATE webhooks_delivery AS delivery
-   SET status = %(status)s, claims = delivery.claims + 1, next_attempt_at = %(lease_until)s
-  FROM picked WHERE delivery.id = picked.id
+   SET status = %(status)b, claims = delivery.claims + 1, next_attempt_at = %(lease_until)b::timestamptz
+  FROM picked, webhooks_event AS event
+ WHERE delivery.id = picked.id AND event.id = delivery.event_id
 RETURNING delivery.id, delivery.claims, delivery.failures, delivery.endpoint_id, delivery.event_id,
-          delivery.team_id, delivery.environment,
-          (SELECT event_type FROM webhooks_event AS event WHERE event.id = delivery.event_id)
+          delivery.team_id, delivery.environment, event.event_type
 """
+#: Rows are locked in the order of their ids, as everyone does, so that two batches never wait for each other.
 _ACKNOWLEDGE: Final = """
+WITH held AS MATERIALIZED (
+    SELECT id FROM webhooks_delivery WHERE id = ANY (%(ids)b::uuid[]) ORDER BY id FOR NO KEY UPDATE
+)
 UPDATE webhooks_delivery AS delivery
    SET status = done.status, failures = done.failures, next_attempt_at = done.next_attempt_at, ended_at = done.ended_at
-  FROM unnest(%s::uuid[], %s::int[], %s::text[], %s::int[], %s::timestamptz[], %s::timestamptz[])
+  FROM unnest(%(ids)b::uuid[], %(claims)b::int[], %(statuses)b::text[], %(failures)b::int[],
+              %(next_attempts)b::timestamptz[], %(ends)b::timestamptz[])
        AS done (id, claims, status, failures, next_attempt_at, ended_at)
- WHERE delivery.id = done.id AND delivery.claims = done.claims AND delivery.status = %s
+  JOIN held ON held.id = done.id
+ WHERE delivery.id = done.id AND delivery.claims = done.claims AND delivery.status = %(sending)b
 RETURNING delivery.id
 """
 
 
+def endpoints_owed(limit: int, now: datetime) -> list[OwedEndpoint]:
+    """Endpoints that a delivery is due to, in random order: one that is paused is none. In the delivery scope."""
+    return [OwedEndpoint(*row) for row in rows_of(_OWED, {"limit": limit, "now": now})]
+
+
 def deliveries_claim(
-    *, limit: int, endpoint_limit: int, lease_seconds: float, busy: Collection[UUID] = ()
+    allowances: Mapping[UUID, int],
+    lease_seconds: float,
+    *,
+    limit: int = CLAIM_ROWS,
+    unnoted: Collection[UUID] = (),
 ) -> list[Claim]:
-    """Take due deliveries, and those whose lease ran out, for this pump; none of the endpoints in `busy`."""
+    """Take due deliveries, and those whose lease ran out, for this pump: of each endpoint at most its allowance.
+
+    At most `limit` in all, of the endpoints that come first. `unnoted` are endpoints of whose health nothing is noted.
+    """
+    if not allowances or limit <= 0:
+        return []
     now = clock.now()
-    parameters: dict[str, Any] = {
-        "busy": list(busy),
+    parameters = {
+        "endpoints": list(allowances),
+        "counts": list(allowances.values()),
         "now": now,
-        "endpoint_limit": endpoint_limit,
         "limit": limit,
         "status": str(status_after(DeliveryCommand.CLAIM)),
         "lease_until": now + timedelta(seconds=lease_seconds),
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_CLAIM, parameters)
-        rows = cursor.fetchall()
-    return [_claim(*row) for row in rows]
+    return [_claim(unnoted, *row) for row in rows_of(_CLAIM, parameters)]
 
 
 def _claim(
+    unnoted: Collection[UUID],
     delivery_id: UUID,
     number: int,
     failures: int,
@@ -82,30 +123,30 @@ def _claim(
     event_type: str,
 ) -> Claim:
     team = TeamContext(team_id, Environment(environment))
-    return Claim(delivery_id, number, failures, endpoint_id, event_id, event_type, team)
+    noted = endpoint_id not in unnoted
+    return Claim(delivery_id, number, failures, endpoint_id, event_id, event_type, team, noted)
 
 
 def deliveries_acknowledge(acknowledgements: Sequence[Acknowledgement]) -> set[UUID]:
-    """Move claimed deliveries on; the ids of those that were still ours. A lease that was lost changes nothing."""
+    """Move claimed deliveries on; the ids of those that were still ours. A lease that was lost changes nothing.
+
+    Every delivery that is still there is held until the transaction ends, ours or not.
+    """
     now = clock.now()
-    columns: list[list[Any]] = [[] for _ in range(6)]
-    for item in acknowledgements:
-        after = status_after(item.command)
-        open_still = after is DeliveryStatus.PENDING
-        row = (
-            item.claim.delivery_id,
-            item.claim.number,
-            str(after),
-            item.failures,
-            item.next_attempt_at if open_still else None,
-            None if open_still else now,
-        )
-        for column, value in zip(columns, row, strict=True):
-            column.append(value)
-    with transaction.atomic(), connection.cursor() as cursor:
-        _lock(Delivery.objects.filter(pk__in=columns[0]))
-        cursor.execute(_ACKNOWLEDGE, [*columns, str(DeliveryStatus.SENDING)])
-        return {row[0] for row in cursor.fetchall()}
+    afters = [status_after(item.command) for item in acknowledgements]
+    parameters = {
+        "ids": [item.claim.delivery_id for item in acknowledgements],
+        "claims": [item.claim.number for item in acknowledgements],
+        "statuses": [str(after) for after in afters],
+        "failures": [item.failures for item in acknowledgements],
+        "next_attempts": [
+            item.next_attempt_at if after is DeliveryStatus.PENDING else None
+            for item, after in zip(acknowledgements, afters, strict=True)
+        ],
+        "ends": [None if after is DeliveryStatus.PENDING else now for after in afters],
+        "sending": str(DeliveryStatus.SENDING),
+    }
+    return {row[0] for row in rows_of(_ACKNOWLEDGE, parameters)}
 
 
 def deliveries_cancel(deliveries: QuerySet[Delivery]) -> int:

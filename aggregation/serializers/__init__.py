@@ -1,6 +1,7 @@
 """Shapes of health data in and out. Those of single resources are made from the records of the catalogue."""
 
 from aggregation.serializers.devices import RawDevicesResponse, device_shape
+from aggregation.serializers.events import HistoricalDataEvent, daily_shape
 from aggregation.serializers.imports import ImportAccepted, ImportAnswer, import_json
 from aggregation.serializers.introspection import IntrospectionQuery, UserResourcesResponse
 from aggregation.serializers.queries import (
@@ -22,6 +23,7 @@ __all__ = [
     "ClientFacingSport",
     "DataQuery",
     "DateOrInstantField",
+    "HistoricalDataEvent",
     "ImportAccepted",
     "ImportAnswer",
     "IntrospectionQuery",
@@ -30,6 +32,7 @@ __all__ = [
     "RawProfile",
     "TimeseriesQuery",
     "UserResourcesResponse",
+    "daily_shape",
     "day_of",
     "device_shape",
     "grouped_shape",

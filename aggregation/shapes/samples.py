@@ -9,6 +9,7 @@ import orjson
 
 from aggregation.catalogue import SampleField, SampleFieldKind, SeriesSpec
 from aggregation.codec import BlockColumns, LabelColumn
+from aggregation.constants import EVENT_SAMPLES_GUESS
 from aggregation.records import OFFSET_UNKNOWN, DataSource
 from aggregation.shapes.sources import source_json
 from aggregation.store.columns import block_take, label_texts
@@ -19,6 +20,24 @@ def samples_json(spec: SeriesSpec, block: BlockColumns) -> bytes:
     """The samples as a JSON array; about 0.6 microseconds a sample without fields of its own."""
     # NumPy gives naive datetimes, which are written as the UTC they are; NaN is written as null.
     return orjson.dumps(_sample_rows(spec, block), option=orjson.OPT_NAIVE_UTC)
+
+
+def samples_pieces(spec: SeriesSpec, block: BlockColumns, *, maximum_bytes: int) -> Iterator[bytes]:
+    """The samples in their order as JSON arrays of at most so many bytes; one that is larger by itself goes alone.
+
+    How many fit is guessed from those before, so that most samples are written once: a piece that turns out too large
+    is made anew of fewer, and each is planned to be a tenth smaller than it may be.
+    """
+    begin, size = 0, EVENT_SAMPLES_GUESS
+    while begin < len(block):
+        piece = block_take(block, slice(begin, begin + size)) if begin or size < len(block) else block
+        text = samples_json(spec, piece)
+        if len(text) > maximum_bytes and len(piece) > 1:
+            size = min(len(piece) - 1, max(1, len(piece) * maximum_bytes * 9 // (len(text) * 10)))
+            continue
+        yield text
+        begin += len(piece)
+        size = max(1, len(piece) * maximum_bytes * 9 // (len(text) * 10))
 
 
 def _sample_rows(spec: SeriesSpec, block: BlockColumns) -> list[dict[str, Any]]:

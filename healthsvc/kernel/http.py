@@ -7,9 +7,11 @@ tokens, and an `OutboundError` tells only its kind.
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from ipaddress import ip_address
 from types import TracebackType
 from typing import Any, Final, Self
@@ -37,6 +39,7 @@ class OutboundFailure(StrEnum):
     CONNECTION = "connection"
     TOO_LARGE = "too_large"
     INVALID_URL = "invalid_url"
+    TLS = "tls"  # the certificate is not trusted, not for this host or out of date, or no version suits both
 
 
 class OutboundError(Exception):
@@ -54,6 +57,36 @@ class HttpReply:
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OutboundTarget:
+    """Where many requests go and what each carries, read once. `rules` are those it was read by.
+
+    `failure` says why none can be made: the URL is none, or its host may not be meant. Where a host may be meant its
+    address is checked all the same, where each socket is made.
+    """
+
+    text: str
+    url: URL
+    headers: CIMultiDict[str]
+    rules: AddressRules
+    loopback: bool = False
+    failure: OutboundFailure | None = None
+
+
+def outbound_target(url: str, headers: Mapping[str, str] | None = None) -> OutboundTarget:
+    """Read a URL under the settings' rules."""
+    return _target(url, CIMultiDict(headers or {}), address_rules())
+
+
+def _target(text: str, headers: CIMultiDict[str], rules: AddressRules) -> OutboundTarget:
+    try:
+        url = url_read(text)
+    except OutboundError as error:
+        return OutboundTarget(text, URL(), headers, rules, failure=error.kind)
+    failure = None if rules.permits_host(url) else OutboundFailure.REFUSED_ADDRESS
+    return OutboundTarget(text, url, headers, rules, rules.is_loopback_origin(url), failure)
 
 
 class _AddressRefusedError(OSError):
@@ -116,18 +149,39 @@ class OutboundSession:
 
         `timeout_seconds` holds for everything from resolving the name to the last byte. Raises OutboundError.
         """
-        target = url_read(url)
-        if not self._rules.permits_host(target):
-            raise OutboundError(OutboundFailure.REFUSED_ADDRESS)
-        session = self._session(loopback=self._rules.is_loopback_origin(target))
+        target = _target(url, CIMultiDict(headers or {}), self._rules)
+        return await self.send(
+            method,
+            target,
+            timeout_seconds=timeout_seconds,
+            body=body,
+            maximum_bytes=maximum_bytes,
+            cut=cut,
+        )
+
+    async def send(
+        self,
+        method: str,
+        target: OutboundTarget,
+        *,
+        timeout_seconds: float,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        maximum_bytes: int = REPLY_MAXIMUM_BYTES,
+        cut: bool = False,
+    ) -> HttpReply:
+        """As `request`, to a target that was read before. `headers` win over the target's."""
+        if target.rules is not self._rules:
+            target = _target(target.text, target.headers, self._rules)
+        if target.failure is not None:
+            raise OutboundError(target.failure)
+        sent = target.headers
+        if headers:
+            sent = sent.copy()
+            sent.update(headers)
         try:
-            async with session.request(
-                method,
-                target,
-                data=body,
-                headers=CIMultiDict(headers or {}),
-                allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(total=timeout_seconds),
+            async with self._session(loopback=target.loopback).request(
+                method, target.url, data=body, headers=sent, allow_redirects=False, timeout=_timeout(timeout_seconds)
             ) as response:
                 content = await _read(response, maximum_bytes, cut)
                 return HttpReply(response.status, response.headers, content)
@@ -173,6 +227,11 @@ async def _fetch(
         )
 
 
+@lru_cache(maxsize=16)
+def _timeout(seconds: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=seconds)
+
+
 def _session_make(rules: AddressRules, *, loopback: bool) -> aiohttp.ClientSession:
     def socket_make(info: tuple[Any, ...]) -> socket.socket:
         family, kind, protocol, _name, dialled = info
@@ -207,4 +266,6 @@ def _failure_of(error: Exception) -> OutboundFailure:
         return OutboundFailure.REFUSED_ADDRESS
     if isinstance(error, aiohttp.InvalidURL | UnicodeError):
         return OutboundFailure.INVALID_URL
+    if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
+        return OutboundFailure.TLS
     return OutboundFailure.CONNECTION

@@ -24,8 +24,9 @@ def uuid_ordered() -> UUID:
 
 
 def uuid_floor(instant: datetime) -> UUID:
-    """The least version 7 UUID of an instant's millisecond: rows made before it have smaller ids."""
-    return UUID(int=(int(instant.timestamp() * 1000) << 80) | 7 << 76 | 2 << 62)
+    """The least version 7 UUID of a millisecond: rows made before it have smaller ids. None is from before 1970."""
+    milliseconds = max(0, int(instant.timestamp() * 1000))
+    return UUID(int=milliseconds << 80 | 7 << 76 | 2 << 62)
 
 
 def uuid_random() -> UUID:

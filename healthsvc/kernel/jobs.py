@@ -42,15 +42,17 @@ class _Broker:
     def __init__(self) -> None:
         self.away_until = 0.0
 
-    def send(self, task_name: str, message: dict[str, str | int]) -> None:
-        """Send, or log that the broker is away."""
+    def send(self, task_name: str, message: dict[str, str | int]) -> bool:
+        """Send, or log that the broker is away; whether it was sent."""
         if time.monotonic() < self.away_until:
-            return
+            return False
         try:
             _app().send_task(task_name, kwargs=message, retry=False)
         except (OperationalError, OSError) as error:
             self.away_until = time.monotonic() + AWAY_SECONDS
             log.warning("broker_unreachable", task=task_name, error=type(error).__name__)
+            return False
+        return True
 
 
 @lru_cache(maxsize=1)

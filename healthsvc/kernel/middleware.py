@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._\-]{8,64}")
 #: Paths of pages for people, where a browser needs redirects and cookies of its own.
-PAGE_PREFIXES = ("/admin/", "/static/", "/link/")
+PAGE_PREFIXES = ("/admin/", "/static/", "/link/", "/portal/")
 #: Pages without forms: refused before anything reads a body.
 READ_ONLY_PREFIXES = ("/docs", "/openapi.json", "/static/")
 

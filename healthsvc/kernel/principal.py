@@ -19,6 +19,7 @@ class PrincipalKind(StrEnum):
     MANAGEMENT_KEY = "management_key"
     LINK_TOKEN = "link_token"  # noqa: S105 - the kind, not a token
     DEVICE_SESSION = "device_session"
+    PORTAL_SESSION = "portal_session"
     STAFF = "staff"
     SYSTEM = "system"
 

@@ -5,6 +5,7 @@ from links.events import CONNECTION_CREATED, CONNECTION_ERROR
 from links.models import Connection
 from links.shapes import availability_json, error_details_json, provider_json
 from webhooks import services as webhook_services
+from webhooks.registry import provider_channel
 
 
 def connection_created_emit(connection: Connection, client_user_id: str) -> None:
@@ -27,7 +28,7 @@ def connection_error_emit(connection: Connection, client_user_id: str, message: 
         details["error_message"] = message
     data: JSONObject = {
         "user_id": str(connection.user_id),
-        "provider": provider_json(connection.provider),
+        "provider": connection.provider,
         "error_type": connection.error_type,
         "message": details.get("error_message"),
         "error_details": details,
@@ -42,4 +43,5 @@ def _emit(connection: Connection, event_type: str, data: JSONObject, client_user
         data=data,
         user_id=connection.user_id,
         client_user_id=client_user_id,
+        channels=(provider_channel(connection.provider),),
     )

@@ -1,5 +1,6 @@
 """Running a pull: window by window from the provider, through the connector, into the store."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from uuid import UUID
@@ -8,6 +9,7 @@ import structlog
 from django.db import transaction
 
 from aggregation import services as aggregation_services
+from aggregation.catalogue import DEVICE
 from aggregation.learning import person_learn
 from aggregation.records import SummaryRecord
 from aggregation.selectors.summaries import summaries_known
@@ -175,10 +177,17 @@ def _store(pull: Pull, pulled: Pulled, *, done_until_on: date) -> None:
             series=pulled.series,
             summaries=(*pulled.summaries, *workouts),
             streams=pulled.streams,
-            emit=pull.kind == PullKind.REFRESH,
+            emit=_told(pull),
         )
     for refusal in (*pulled.refusals, *stored.refused):
         log.info("record_refused", pull_id=str(pull.pk), kind=refusal.kind, reason=refusal.reason, count=refusal.count)
+
+
+def _told(pull: Pull) -> bool | Collection[str]:
+    """A backfill is told as a whole when it has ended, but devices have no such notice: each is told when seen."""
+    if pull.kind == PullKind.REFRESH:
+        return True
+    return [DEVICE.slug] if pull.resource == DEVICE.slug else False
 
 
 def _workouts_missing(pull: Pull, pulled: Pulled) -> list[SummaryRecord]:

@@ -13,7 +13,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from aggregation import events
 from aggregation.catalogue import SERIES, SUMMARIES, SampleField, SampleFieldKind, SeriesSpec, SummarySpec
-from aggregation.constants import EVENT_SAMPLES_MAXIMUM, SOURCE_IDS
+from aggregation.constants import SOURCE_IDS
 from aggregation.models import Block, Summary
 from aggregation.records import DataSource, FieldColumn, SampleColumns, SeriesBatch, SummaryRecord
 from aggregation.registry import provider_name
@@ -23,7 +23,7 @@ from aggregation.shapes import device_uuid, source_json
 from aggregation.store.streams import StreamChange
 from aggregation.store.summaries import SummaryRow
 from tests import factories
-from tests.aggregation.samples import PHONE, WATCH, batch, heartrates, us
+from tests.aggregation.samples import WATCH, batch, heartrates, us
 from tests.aggregation.summaries import RING, night
 from users.models import User
 from webhooks.models import Event
@@ -90,18 +90,6 @@ def test_a_summary_event_carries_the_summary(in_team: factories.Tenant, user: Us
     assert [created["data"]["score"], updated["data"]["score"]] == [70, 71]
     assert {created["data"]["id"], updated["data"]["id"]} == {str(row.id)}
     assert updated["data"]["source"]["slug"] == "oura"
-
-
-def test_an_event_carries_a_bounded_number_of_samples(in_team: factories.Tenant, user: User) -> None:
-    values = {BASE_US + second * 1_000_000: 60.0 for second in range(EVENT_SAMPLES_MAXIMUM + 1)}
-    health_data_store(
-        team=in_team.context, user_id=user.id, series=[heartrates(values), heartrates({BASE_US: 1.0}, source=PHONE)]
-    )
-    assert [(len(one["data"]["data"]), one["data"]["source"]["type"]) for one in emitted()] == [
-        (1, "phone"),
-        (EVENT_SAMPLES_MAXIMUM, "watch"),
-        (1, "watch"),
-    ]
 
 
 def test_events_cost_one_statement_however_many_they_are(

@@ -32,7 +32,7 @@ def test_every_error_code_is_in_the_docs() -> None:
 
 def test_every_event_is_in_the_docs_and_its_sample_is_json() -> None:
     page = (ROOT / "docs/events.md").read_text()
-    assert [name for name in event_types() if f"## `{name}`" not in page] == []
+    assert [name for name in event_types() if f"\n| `{name}` |" not in page] == []
     for event in event_types().values():
         assert json_decode(json_encode(event.sample)) == event.sample
         assert event.meaning.endswith(".")

@@ -79,7 +79,7 @@ def test_a_stale_page_and_an_undocumented_event_are_found(monkeypatch: pytest.Mo
     monkeypatch.setattr(reference_docs, "PAGES", {"docs/errors.md": lambda: "something else"})
     with pytest.raises(CommandError, match="Stale"):
         call_command("docs_generate", "--check")
-    known = {**event_types(), "never.documented": EventType("never.documented", "It happened.", {})}
+    known = {**event_types(), "never.documented": EventType("never.documented", "It happened.", {}, {})}
     monkeypatch.setattr(test_documentation, "event_types", lambda: known)
     with pytest.raises(AssertionError):
         test_documentation.test_every_event_is_in_the_docs_and_its_sample_is_json()

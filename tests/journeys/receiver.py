@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Final
 
 from standardwebhooks import Webhook
+
+_SIGNED: Final = ("webhook-id", "webhook-timestamp", "webhook-signature")
 
 
 @dataclass(slots=True)
@@ -19,9 +21,15 @@ class Receiver:
     status: int = 204
 
     def verified(self, secret: str) -> list[tuple[str, dict[str, Any]]]:
-        """(message id, payload) of each delivery, its signature checked by the published library."""
+        """(message id, payload) of each delivery, its signature checked by the published library under both names."""
         webhook = Webhook(secret)
-        return [(headers["webhook-id"], webhook.verify(body, headers)) for headers, body in list(self.received)]
+        found = []
+        for headers, body in list(self.received):
+            by_svix = {name: headers[name.replace("webhook", "svix")] for name in _SIGNED}
+            payload = webhook.verify(body, headers)
+            assert webhook.verify(body, by_svix) == payload
+            found.append((headers["webhook-id"], payload))
+        return found
 
 
 @contextmanager

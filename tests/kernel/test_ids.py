@@ -13,6 +13,7 @@ def test_the_floor_of_an_instant_is_the_least_id_of_its_millisecond() -> None:
     assert (floor.version, floor.variant) == (7, "specified in RFC 4122")
     assert floor == UUID("01a1fd3a-03bb-7000-8000-000000000000")
     assert floor.int >> 80 == 1_795_249_800_123
+    assert uuid_floor(datetime(1960, 1, 1, tzinfo=UTC)) == uuid_floor(datetime(1970, 1, 1, tzinfo=UTC))
 
 
 def test_rows_made_before_an_instant_have_smaller_ids_and_later_ones_larger() -> None:

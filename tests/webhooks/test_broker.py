@@ -80,7 +80,7 @@ def test_messages_carry_nothing_of_an_event(
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
         emit(team)
-    assert _messages() == ["webhooks.event_fan_out"]
+    assert _messages() == ["webhooks.pump_run"]
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         (raw,) = client.lrange("celery", 0, -1)
     assert b"customer-1" not in raw

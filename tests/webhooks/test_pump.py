@@ -4,19 +4,18 @@ from datetime import timedelta
 
 import orjson
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 from standardwebhooks import Webhook
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from tests.factories import Tenant
-from tests.webhooks.conftest import attempts, deliveries, emit, endpoint_make, make_due, pump
+from tests.webhooks.conftest import attempts, claims_take, deliveries, emit, endpoint_make, make_due, pump
 from tests.webhooks.receiving import Answer, Receiver
 from webhooks import selectors, services, walker
 from webhooks.models import Attempt, Delivery, Endpoint, Event
-from webhooks.pump import PumpOptions, requests_of
+from webhooks.outgoing import Outgoings
+from webhooks.pump import PumpOptions
 from webhooks.sender import Sender
 
 
@@ -186,8 +185,7 @@ def test_crash_between_send_and_acknowledgement_sends_the_same_id_twice(
     emit(team)
     with system_scope(SystemScope.DELIVERY), Sender(timeout_seconds=5) as sender:
         services.events_fan_out()
-        claims = walker.deliveries_claim(limit=10, endpoint_limit=10, lease_seconds=60)
-        sender.submit(requests_of(claims))
+        sender.submit(Outgoings().of_claims(claims_take()))
         assert [outcome.status_code for outcome in sender.collect(wait_seconds=5)] == [204]
     assert pump().attempted == 0, "the lease holds"
     make_due()
@@ -231,26 +229,6 @@ def test_sending_again(team: Tenant, endpoint: Endpoint, hook: Receiver) -> None
     assert [item.number for item in attempts()] == [1, 2]
 
 
-@pytest.mark.slow
-def test_one_endpoint_that_hangs_leaves_room_for_others(team: Tenant, endpoint: Endpoint, hook: Receiver) -> None:
-    """With room for four requests and one to each endpoint, the hanging one can't take all of it."""
-    hook.slow_paths = {"/slow"}
-    with team_scope(team.context):
-        changes = {"filter_types": ["provider.connection.created"]}
-        services.endpoint_patch(team=team.context, endpoint_id=endpoint.id, changes=changes)
-    slow = endpoint_make(team, f"{hook.url}/slow", filter_types=["provider.connection.error"])
-    for _ in range(6):
-        emit(team, "provider.connection.error")
-    for _ in range(5):
-        emit(team, "provider.connection.created")
-    pump(in_flight=4, in_flight_endpoint=1, timeout_seconds=1.0, run_seconds=0.9)
-    statuses = {
-        item.id: [row.status for row in deliveries() if row.endpoint_id == item.id] for item in (endpoint, slow)
-    }
-    assert statuses == {endpoint.id: ["delivered"] * 5, slow.id: ["pending"] * 6}
-    assert [request.path for request in hook.received].count("/slow") == 1
-
-
 def test_claiming_is_fair_between_endpoints(team: Tenant, endpoint: Endpoint, hook: Receiver) -> None:
     other = endpoint_make(team, f"{hook.url}/other", filter_types=["provider"])
     for _ in range(6):
@@ -258,46 +236,17 @@ def test_claiming_is_fair_between_endpoints(team: Tenant, endpoint: Endpoint, ho
     emit(team, "provider.connection.created")
     with system_scope(SystemScope.DELIVERY):
         services.events_fan_out()
-        first = walker.deliveries_claim(limit=10, endpoint_limit=3, lease_seconds=60)
-        second = walker.deliveries_claim(limit=10, endpoint_limit=3, lease_seconds=60, busy=[endpoint.id])
-        third = walker.deliveries_claim(limit=10, endpoint_limit=10, lease_seconds=60)
+        first = claims_take(3)
+        second = walker.deliveries_claim({other.id: 10}, 60)
+        third = walker.deliveries_claim({endpoint.id: 10}, 60, limit=2)
+        fourth = claims_take(10)
     counts = [sum(claim.endpoint_id == item.id for claim in first) for item in (endpoint, other)]
-    assert (counts, len(second), len(third)) == ([3, 1], 0, 4)
-
-
-@pytest.mark.parametrize("events", [1, 5])
-def test_a_batch_costs_the_same_queries_for_any_number(
-    team: Tenant, endpoint: Endpoint, hook: Receiver, events: int
-) -> None:
-    for _ in range(events):
-        emit(team)
-    with system_scope(SystemScope.DELIVERY), CaptureQueriesContext(connection) as captured:
-        services.events_fan_out()
-        walker.deliveries_claim(limit=10, endpoint_limit=10, lease_seconds=60)
-    # savepoint, events, endpoints, deliveries, mark, release; claim
-    assert len(captured) == 7, [query["sql"][:60] for query in captured]
+    assert (counts, len(second), len(third), len(fourth)) == ([3, 1], 0, 2, 2)
 
 
 def test_a_lease_must_outlast_the_request() -> None:
     with pytest.raises(ValueError, match="lease"):
         PumpOptions(timeout_seconds=15, lease_seconds=15)
-
-
-def test_purge_removes_what_is_old_and_keeps_the_rest(team: Tenant, endpoint: Endpoint, hook: Receiver) -> None:
-    old = emit(team)
-    pump()
-    with team_scope(team.context):
-        services.endpoint_delete(team=team.context, endpoint_id=endpoint_make(team, "https://example.com/x").id)
-    with system_scope(SystemScope.DELIVERY):
-        Event.objects.filter(pk=old).update(created_at=clock.now() - timedelta(days=31))
-        Endpoint.objects.exclude(deleted_at=None).update(deleted_at=clock.now() - timedelta(days=31))
-    kept = emit(team)
-    pump()
-    assert services.events_purge() == 1
-    assert [row.event_id for row in deliveries()] == [kept]
-    assert len(attempts()) == 1
-    with system_scope(SystemScope.DELIVERY):
-        assert [row.id for row in Endpoint.objects.all()] == [endpoint.id]
 
 
 def test_attempts_are_never_changed_or_removed_but_by_the_purge(team: Tenant, endpoint: Endpoint) -> None:

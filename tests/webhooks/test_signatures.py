@@ -19,6 +19,33 @@ def test_the_published_vector() -> None:
     assert signature([secret_key(SECRET)], "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, BODY) == SIGNATURE
 
 
+#: A signature of something else, as the published tests of the specification have it.
+STRANGER = "Ceo5qEr07ixe2NLpvHk3FH9bwy/WavXrAFQ/9tdO6mc="
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, Verdict.VERIFIED),
+        ({"webhook-id": ""}, Verdict.HEADERS_MISSING),
+        ({"webhook-timestamp": ""}, Verdict.HEADERS_MISSING),
+        ({"webhook-signature": ""}, Verdict.HEADERS_MISSING),
+        ({"webhook-signature": f"v1,{STRANGER}"}, Verdict.SIGNATURE_WRONG),
+        ({"webhook-signature": f"v1,{STRANGER} v2,{STRANGER} {SIGNATURE} v1,{STRANGER}"}, Verdict.VERIFIED),
+        ({"webhook-signature": SIGNATURE.replace("v1,", "v2,")}, Verdict.SIGNATURE_WRONG),
+        ({"webhook-signature": f"{SIGNATURE},{SIGNATURE}"}, Verdict.SIGNATURE_WRONG),
+        ({"webhook-timestamp": "946684800"}, Verdict.TIMESTAMP_REFUSED),
+    ],
+)
+def test_the_published_cases_of_verification(changes: dict[str, str], expected: Verdict) -> None:
+    headers = {
+        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        "webhook-timestamp": "1614265330",
+        "webhook-signature": SIGNATURE,
+    }
+    assert verdict(secret_key(SECRET), {**headers, **changes}, BODY, 1614265330) is expected
+
+
 def test_both_families_of_headers_carry_the_same() -> None:
     headers = signed_headers([secret_key(SECRET)], "msg_1", 1614265330, BODY)
     assert sorted(headers) == [

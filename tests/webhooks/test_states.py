@@ -8,7 +8,7 @@ import pytest
 from healthsvc.kernel import clock
 from healthsvc.kernel.scope import SystemScope, system_scope
 from tests.factories import Tenant
-from tests.webhooks.conftest import deliveries, emit
+from tests.webhooks.conftest import claims_take, deliveries, emit
 from webhooks import services, walker
 from webhooks.models import Delivery, Endpoint
 from webhooks.records import Acknowledgement, Claim
@@ -16,7 +16,7 @@ from webhooks.states import OPEN, TRANSITIONS, DeliveryCommand, DeliveryStatus, 
 
 
 def _claim(_row: Delivery) -> None:
-    walker.deliveries_claim(limit=10, endpoint_limit=10, lease_seconds=60)
+    claims_take()
 
 
 def _acknowledge(command: DeliveryCommand) -> Callable[[Delivery], None]:
@@ -72,8 +72,8 @@ def test_an_acknowledgement_without_the_claim_changes_nothing(team: Tenant, endp
     emit(team)
     with system_scope(SystemScope.DELIVERY):
         services.events_fan_out()
-        (first,) = walker.deliveries_claim(limit=10, endpoint_limit=10, lease_seconds=0)
-        (second,) = walker.deliveries_claim(limit=10, endpoint_limit=10, lease_seconds=60)
+        (first,) = claims_take(lease_seconds=0)
+        (second,) = claims_take()
         late = walker.deliveries_acknowledge([Acknowledgement(first, DeliveryCommand.SUCCEED, 0)])
         assert (late, Delivery.objects.get().status) == (set(), "sending")
         ours = walker.deliveries_acknowledge([Acknowledgement(second, DeliveryCommand.SUCCEED, 0)])

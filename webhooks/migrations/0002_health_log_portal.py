@@ -45,6 +45,7 @@ class Migration(migrations.Migration):
                 ("first_failure_at", models.DateTimeField(null=True)),
                 ("failing_since", models.DateTimeField(null=True)),
                 ("struggling_since", models.DateTimeField(null=True)),
+                ("connection_failures", models.PositiveSmallIntegerField(default=0)),
                 ("paused_until", models.DateTimeField(null=True)),
                 ("rate_free_at", models.DateTimeField(null=True)),
                 ("updated_at", models.DateTimeField()),
@@ -145,6 +146,9 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddField(model_name="attempt", name="event_type", field=models.CharField(null=True, max_length=200)),
+        migrations.AlterModelOptions(
+            name="event", options={"permissions": [("view_payload", "Can see payloads of events")]}
+        ),
         # Attempts are never changed, but for what the purge may do.
         migrations.RunSQL(_FILL, migrations.RunSQL.noop),
         migrations.AlterField(
@@ -178,6 +182,16 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="endpoint",
+            name="disabled_told_staff_at",
+            field=models.DateTimeField(null=True),
+        ),
+        migrations.AddField(
+            model_name="endpoint",
+            name="disabled_tell_at",
+            field=models.DateTimeField(null=True),
+        ),
+        migrations.AddField(
+            model_name="endpoint",
             name="headers_sensitive",
             field=django.contrib.postgres.fields.ArrayField(
                 base_field=models.CharField(max_length=100), default=list, size=None
@@ -194,6 +208,7 @@ class Migration(migrations.Migration):
             model_name="attempt",
             name="delivery",
             field=models.ForeignKey(
+                db_constraint=False,
                 db_index=False,
                 on_delete=django.db.models.deletion.CASCADE,
                 related_name="attempts",
@@ -276,8 +291,8 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="endpoint",
             index=models.Index(
-                condition=models.Q(("disabled_at__isnull", False), ("disabled_told_at", None)),
-                fields=["disabled_at"],
+                condition=models.Q(("disabled_tell_at__isnull", False)),
+                fields=["disabled_tell_at"],
                 name="webhooks_endpoint_to_tell",
             ),
         ),

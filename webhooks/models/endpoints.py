@@ -40,9 +40,12 @@ class Endpoint(models.Model):
     disabled = models.BooleanField(default=False)
     #: Empty where the owner disabled it.
     disabled_reason = models.CharField(max_length=20, blank=True, default="")
-    #: When it was disabled for its failures; staff and team are told of it once, at `told_at`.
+    #: When it was disabled for its failures, and when the team and the staff were written to.
     disabled_at = models.DateTimeField(null=True)
     disabled_told_at = models.DateTimeField(null=True)
+    disabled_told_staff_at = models.DateTimeField(null=True)
+    #: When they are written to, or it is tried again; null where nobody is owed a letter.
+    disabled_tell_at = models.DateTimeField(null=True)
     #: Messages a second that the owner wishes at most.
     rate_limit = models.PositiveIntegerField(null=True)
     headers = EncryptedJSONField(default=dict)
@@ -69,8 +72,8 @@ class Endpoint(models.Model):
                 name="webhooks_endpoint_newest_first",
             ),
             models.Index(
-                fields=["disabled_at"],
-                condition=models.Q(disabled_at__isnull=False, disabled_told_at=None),
+                fields=["disabled_tell_at"],
+                condition=models.Q(disabled_tell_at__isnull=False),
                 name="webhooks_endpoint_to_tell",
             ),
         ]
@@ -94,6 +97,8 @@ class EndpointHealth(models.Model):
     failing_since = models.DateTimeField(null=True)
     #: Since when it lets requests hang; few of its requests are made at once until one succeeds.
     struggling_since = models.DateTimeField(null=True)
+    #: Connections in a row that were refused or broke; some of them count as hanging.
+    connection_failures = models.PositiveSmallIntegerField(default=0)
     #: It asked for a pause; nothing is sent before.
     paused_until = models.DateTimeField(null=True)
     #: With a rate limit: from when on its allowance is whole again.

@@ -36,6 +36,8 @@ class Event(models.Model):
 
     class Meta:
         db_table = "webhooks_event"
+        #: Payloads are health data: seeing that there was an event is not enough to see what it said.
+        permissions = [("view_payload", "Can see payloads of events")]
         constraints = [environment_check("webhooks_event")]
         indexes = [
             models.Index(fields=["id"], condition=models.Q(fanned_out_at=None), name="webhooks_event_waiting"),
@@ -120,7 +122,8 @@ class Attempt(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid_ordered, editable=False)
     team = models.ForeignKey("management.Team", models.PROTECT, related_name="+", db_constraint=False, db_index=False)
     environment = environment_field()
-    delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="attempts", db_index=False)
+    #: No constraint: whoever writes attempts holds their deliveries, and so does the purge.
+    delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="attempts", db_constraint=False, db_index=False)
     #: Twice told, so that an endpoint's attempts are found by it: no constraint, the delivery's stands.
     endpoint = models.ForeignKey(Endpoint, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
     event_type = models.CharField(max_length=EVENT_TYPE_MAXIMUM_CHARACTERS)

@@ -1,36 +1,34 @@
-"""Events: written with their change, fanned out to endpoints, sent again, and purged when their time is over."""
+"""Events: written with their change, fanned out to endpoints, and sent again."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Final
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from healthsvc.kernel import clock
-from healthsvc.kernel.jobs import enqueue
 from healthsvc.kernel.json_io import json_encode
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.rows import team_values
-from healthsvc.kernel.scope import SystemScope, system_scope
 from healthsvc.kernel.typing import JSONValue
 from webhooks import walker
-from webhooks.constants import EMIT_CHARACTERS, EMIT_ROWS, FAN_OUT_ROWS, PURGE_ROWS, RETENTION_DAYS
-from webhooks.models import Attempt, Delivery, Endpoint, Event
+from webhooks.constants import EMIT_CHARACTERS, EMIT_ROWS
+from webhooks.models import Delivery, Endpoint, Event
 from webhooks.registry import is_registered
-
-_FAN_OUT_TASK: Final = "webhooks.event_fan_out"
-_PUMP_TASK: Final = "webhooks.pump_run"
+from webhooks.services.wakes import event_wake, pump_wake
 
 
 @dataclass(frozen=True, slots=True)
-class FanOut:
-    """What one batch did."""
+class Emission:
+    """One of many events that need not be of one team; `event_emit` says what each is."""
 
-    events: int
-    deliveries: int
+    team: TeamContext
+    event_type: str
+    data: JSONValue
+    user_id: UUID | None
+    client_user_id: str | None
+    channels: Collection[str] = ()
 
 
 def event_emit(
@@ -52,7 +50,7 @@ def event_emit(
     _require_transaction()
     event = _event(team, event_type, data, user_id, client_user_id, channels)
     event.save(force_insert=True)
-    _fan_out_wake()
+    event_wake()
     return event.id
 
 
@@ -76,7 +74,23 @@ def events_emit(
         Event.objects.bulk_create(batch)
         count += len(batch)
     if count:
-        _fan_out_wake()
+        event_wake()
+    return count
+
+
+def events_emit_mixed(emissions: Iterable[Emission]) -> int:
+    """As `events_emit`, for events of many users and teams, so in the scope of delivery; how many."""
+    _require_transaction()
+    count = 0
+    made = (
+        _event(item.team, item.event_type, item.data, item.user_id, item.client_user_id, item.channels)
+        for item in emissions
+    )
+    for batch in _batches(made):
+        Event.objects.bulk_create(batch)
+        count += len(batch)
+    if count:
+        event_wake()
     return count
 
 
@@ -85,7 +99,7 @@ def event_emit_to(endpoint: Endpoint, *, team: TeamContext, event_type: str, dat
     _require_transaction()
     event = _event(team, event_type, data, None, None, endpoint=endpoint)
     event.save(force_insert=True)
-    _fan_out_wake()
+    event_wake()
     return event.id
 
 
@@ -139,72 +153,6 @@ def _batches(events: Iterable[Event]) -> Iterator[list[Event]]:
         yield batch
 
 
-def _fan_out_wake() -> None:
-    """One message a transaction, however many events it writes. Rolling back a savepoint takes both back."""
-    if not any(_fan_out_enqueue in entry for entry in connection.run_on_commit):
-        transaction.on_commit(_fan_out_enqueue)
-
-
-def _fan_out_enqueue() -> None:
-    enqueue(_FAN_OUT_TASK)
-
-
-def pump_wake() -> None:
-    """Ask for a pump once the transaction commits."""
-    enqueue(_PUMP_TASK)
-
-
-def events_fan_out(*, limit: int = FAN_OUT_ROWS) -> FanOut:
-    """Make the deliveries of the oldest waiting events. Safe to repeat and to run side by side. In delivery scope."""
-    with transaction.atomic():
-        waiting = Event.objects.filter(fanned_out_at=None).defer("body").order_by("id")
-        events = list(waiting.select_for_update(no_key=True, skip_locked=True)[:limit])
-        if not events:
-            return FanOut(0, 0)
-        now = clock.now()
-        endpoints = _endpoints_of(events)
-        deliveries = [
-            Delivery(
-                team_id=event.team_id,
-                environment=event.environment,
-                event=event,
-                endpoint=endpoint,
-                next_attempt_at=now,
-                created_at=now,
-            )
-            for event in events
-            for endpoint in endpoints.get((event.team_id, event.environment), [])
-            if _wants(endpoint, event)
-        ]
-        Delivery.objects.bulk_create(deliveries, ignore_conflicts=True)
-        Event.objects.filter(pk__in=[event.pk for event in events]).update(fanned_out_at=now)
-    return FanOut(len(events), len(deliveries))
-
-
-def _endpoints_of(events: Sequence[Event]) -> dict[tuple[UUID, str], list[Endpoint]]:
-    """Living endpoints of the tenants of `events`."""
-    tenants = {(event.team_id, event.environment) for event in events}
-    condition = Q()
-    for team_id, environment in tenants:
-        condition |= Q(team_id=team_id, environment=environment)
-    found: dict[tuple[UUID, str], list[Endpoint]] = {}
-    rows = Endpoint.objects.kept().filter(condition, disabled=False)
-    for endpoint in rows.only("id", "team_id", "environment", "filter_types", "channels"):
-        found.setdefault((endpoint.team_id, endpoint.environment), []).append(endpoint)
-    return found
-
-
-def _wants(endpoint: Endpoint, event: Event) -> bool:
-    if event.endpoint_id is not None:
-        return event.endpoint_id == endpoint.id
-    if endpoint.channels is not None and not set(endpoint.channels) & set(event.channels):
-        return False
-    return endpoint.filter_types is None or any(
-        event.event_type == wanted or event.event_type.startswith(wanted.removesuffix(".*") + ".")
-        for wanted in endpoint.filter_types
-    )
-
-
 def deliveries_resend(*, deliveries: QuerySet[Delivery]) -> int:
     """Send ended deliveries again, under the same message id; how many. In the scope of the team or of staff."""
     with transaction.atomic():
@@ -212,21 +160,3 @@ def deliveries_resend(*, deliveries: QuerySet[Delivery]) -> int:
         if count:
             pump_wake()
     return count
-
-
-def events_purge() -> int:
-    """Remove events whose time is over, with their deliveries and attempts; how many events."""
-    before = clock.now() - timedelta(days=RETENTION_DAYS)
-    purged = 0
-    with system_scope(SystemScope.PURGE):
-        while ids := list(Event.objects.filter(created_at__lt=before).values_list("pk", flat=True)[:PURGE_ROWS]):
-            with transaction.atomic():
-                Attempt.objects.filter(delivery__event_id__in=ids).delete()
-                Delivery.objects.filter(event_id__in=ids).delete()
-                Event.objects.filter(pk__in=ids).delete()
-            purged += len(ids)
-        named = Q(pk__in=Delivery.objects.values("endpoint_id")) | Q(
-            pk__in=Event.objects.exclude(endpoint=None).values("endpoint_id")
-        )
-        Endpoint.objects.filter(deleted_at__lt=before).exclude(named).delete()
-    return purged

@@ -1,44 +1,12 @@
-"""Staff views of endpoints, events and deliveries: never a secret, never a payload."""
+"""Staff views of deliveries and their attempts."""
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from management.staff_admin import PersonalAdmin, ReadOnlyAdmin
 from webhooks import services
-from webhooks.models import Attempt, Delivery, Endpoint, Event
-
-
-@admin.register(Endpoint)
-class EndpointAdmin(ReadOnlyAdmin):
-    """Where teams want their events."""
-
-    list_display = ["url", "team", "environment", "disabled", "disabled_reason", "created_at", "deleted_at"]
-    list_filter = ["disabled", "environment"]
-    list_select_related = ["team"]
-    search_fields = ["=id", "=team__id"]
-    ordering = ["-id"]
-    fields = [
-        "id", "team", "environment", "url", "description", "filter_types", "disabled", "disabled_reason", "rate_limit",
-        "created_at", "updated_at", "deleted_at",
-    ]  # fmt: skip
-
-
-@admin.register(Event)
-class EventAdmin(PersonalAdmin):
-    """What happened, without its payload."""
-
-    list_display = ["message_id", "event_type", "team", "environment", "created_at", "fanned_out_at"]
-    list_filter = ["environment"]
-    list_select_related = ["team"]
-    search_fields = ["=id", "=team__id", "=user_id", "=event_type"]
-    ordering = ["-id"]
-    fields = ["message_id", "event_type", "team", "environment", "user_id", "endpoint", "created_at", "fanned_out_at"]
-    readonly_fields = ["message_id"]
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Event]:
-        """Payloads stay sealed."""
-        return Event.objects.defer("body")
+from webhooks.admin.lists import EndpointFilter, LogAdmin, TeamFilter, TimeFilter, searched_by_id
+from webhooks.models import Attempt, Delivery
 
 
 class AttemptInline(admin.TabularInline[Attempt, Delivery]):
@@ -66,15 +34,15 @@ class AttemptInline(admin.TabularInline[Attempt, Delivery]):
 
 
 @admin.register(Delivery)
-class DeliveryAdmin(PersonalAdmin):
+class DeliveryAdmin(LogAdmin):
     """Each event's way to each endpoint."""
 
     list_display = [
         "id", "event_type", "endpoint", "status", "claims", "failures", "next_attempt_at", "team", "environment",
     ]  # fmt: skip
-    list_filter = ["status", "environment"]
-    search_fields = ["=id", "=event__id", "=endpoint__id", "=team__id"]
-    ordering = ["-id"]
+    list_filter = [TimeFilter, "status", "environment", TeamFilter, EndpointFilter]
+    search_fields = ["=id", "=event__id", "=endpoint__id"]
+    search_help_text = "The id of a delivery, a message or an endpoint."
     fields = [
         "id", "event", "endpoint", "team", "environment", "status", "claims", "failures", "next_attempt_at",
         "created_at", "ended_at",
@@ -87,12 +55,24 @@ class DeliveryAdmin(PersonalAdmin):
         rows = Delivery.objects.select_related("event", "endpoint", "team")
         return rows.defer("event__body", "endpoint__secret", "endpoint__secrets_before", "endpoint__headers")
 
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Delivery], search_term: str
+    ) -> tuple[QuerySet[Delivery], bool]:
+        """By an id, each kind in turn."""
+        if not search_term.strip():
+            return queryset, False
+        return searched_by_id(queryset, search_term, "pk", "event_id", "endpoint_id"), False
+
     @admin.display(description="event type")
     def event_type(self, delivery: Delivery) -> str:
         """What happened."""
         return delivery.event.event_type
 
-    @admin.action(description="Send again", permissions=["view"])
+    def has_resend_permission(self, request: HttpRequest) -> bool:
+        """Seeing deliveries is not enough to send them again."""
+        return request.user.has_perm("webhooks.change_delivery")
+
+    @admin.action(description="Send again", permissions=["resend"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         """Owe the chosen deliveries again, under the same message id."""
         ids = list(queryset.values_list("pk", flat=True))

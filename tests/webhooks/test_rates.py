@@ -1,0 +1,224 @@
+"""How much may be sent to whom: the room, those that struggle, pauses, and rate limits that several pumps share."""
+
+import threading
+from datetime import datetime, timedelta
+from random import Random
+from uuid import UUID
+
+import pytest
+from django.db import connection, connections, transaction
+from django.test.utils import CaptureQueriesContext
+from hypothesis import given
+from hypothesis import strategies as st
+
+from healthsvc.kernel import clock
+from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
+from tests import factories
+from tests.factories import Tenant
+from tests.webhooks.conftest import deliveries, emit, endpoint_make, make_due, pump
+from tests.webhooks.health_making import BEGIN
+from tests.webhooks.receiving import Answer, Receiver
+from webhooks.health import allowances, rate_allowance, rate_free_after
+from webhooks.models import Endpoint, EndpointHealth
+from webhooks.records import OwedEndpoint
+from webhooks.services import health as health_services
+
+A, B, C, D = (UUID(int=number) for number in range(1, 5))
+
+
+@pytest.mark.parametrize(
+    ("item", "in_flight", "room", "count"),
+    [
+        (OwedEndpoint(A), 0, 256, 32),
+        (OwedEndpoint(A), 30, 256, 2),
+        (OwedEndpoint(A), 32, 256, None),
+        (OwedEndpoint(A), 40, 256, None),
+        (OwedEndpoint(A), 0, 5, 5),
+        (OwedEndpoint(A), 0, 0, None),
+        (OwedEndpoint(A, struggling=True), 0, 256, 2),
+        (OwedEndpoint(A, struggling=True), 1, 256, 1),
+        (OwedEndpoint(A, struggling=True), 2, 256, None),
+        (OwedEndpoint(A, paused_until=BEGIN + timedelta(seconds=1)), 0, 256, None),
+        (OwedEndpoint(A, paused_until=BEGIN), 0, 256, 32),
+        (OwedEndpoint(A, rate_limit=5), 0, 256, 5),
+        (OwedEndpoint(A, rate_limit=100), 0, 256, 32),
+        (OwedEndpoint(A, rate_limit=5, rate_free_at=BEGIN + timedelta(seconds=0.4)), 0, 256, 3),
+        (OwedEndpoint(A, rate_limit=5, rate_free_at=BEGIN + timedelta(seconds=1)), 0, 256, None),
+        (OwedEndpoint(A, rate_limit=5, rate_free_at=BEGIN - timedelta(days=1)), 0, 256, 5),
+        (OwedEndpoint(A, rate_limit=5, struggling=True), 0, 256, 2),
+    ],
+)
+def test_what_one_endpoint_may_have(item: OwedEndpoint, in_flight: int, room: int, count: int | None) -> None:
+    found = allowances([item], in_flight={A: in_flight} if in_flight else {}, room=room, now=BEGIN)
+    assert found == ({A: count} if count is not None else {})
+
+
+def test_struggling_endpoints_together_get_half_of_the_pump() -> None:
+    struggling = [OwedEndpoint(UUID(int=number), struggling=True) for number in range(1, 101)]
+    owed = [*struggling, OwedEndpoint(UUID(int=200))]
+    found = allowances(owed, in_flight={}, room=100, now=BEGIN)
+    assert (sum(found.values()) - found[UUID(int=200)], found[UUID(int=200)]) == (50, 32)
+    in_flight = {UUID(int=number): 2 for number in range(1, 26)}
+    found = allowances(owed, in_flight=in_flight, room=50, now=BEGIN)
+    assert found == {UUID(int=200): 32}
+    found = allowances(owed[50:], in_flight=in_flight, room=50, now=BEGIN, struggling_in_flight=49)
+    assert sum(found.values()) - found[UUID(int=200)] == 1
+
+
+STEPS = st.lists(st.tuples(st.integers(0, 1_500_000), st.integers(1, 40)), min_size=1, max_size=60)
+
+
+@given(st.integers(1, 5000), STEPS)
+def test_in_any_span_there_is_never_more_than_the_rate_and_one_burst(
+    rate_limit: int, steps: list[tuple[int, int]]
+) -> None:
+    now, free_at = BEGIN, None
+    sent: list[tuple[datetime, int]] = []
+    for microseconds, wanted in steps:
+        now += timedelta(microseconds=microseconds)
+        allowed = rate_allowance(rate_limit, free_at, now)
+        assert 0 <= allowed <= rate_limit
+        count = min(allowed, wanted)
+        if count:
+            free_at = rate_free_after(rate_limit, free_at, count, now)
+            sent.append((now, count))
+    _within(sent, rate_limit)
+
+
+def _within(sent: list[tuple[datetime, int]], rate_limit: int) -> None:
+    """Each span from one claim to a later one holds at most what the rate gives, and a second's worth."""
+    for place, (begin, _count) in enumerate(sent):
+        total = 0
+        for moment, count in sent[place:]:
+            total += count
+            assert total <= rate_limit * (moment - begin).total_seconds() + rate_limit + 1e-6
+
+
+def test_a_whole_second_gives_the_whole_rate() -> None:
+    for rate_limit in (1, 3, 7, 1000, 99_999):
+        free_at = rate_free_after(rate_limit, None, rate_limit, BEGIN)
+        assert rate_allowance(rate_limit, free_at, BEGIN) == 0
+        assert rate_allowance(rate_limit, free_at, BEGIN + timedelta(seconds=1, microseconds=1)) == rate_limit
+
+
+def _claim_turn(endpoint: Endpoint, wanted: int, now: datetime) -> int:
+    """What a pump does: hold the books, ask what is left, claim, write it off."""
+    with transaction.atomic():
+        (*held,) = health_services.rates_hold([OwedEndpoint(endpoint.pk, endpoint.rate_limit)], now)
+        allowed = allowances(held, in_flight={}, room=wanted, now=now)
+        health_services.rates_spend(allowed, now)
+    return sum(allowed.values())
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_pumps_side_by_side_keep_to_the_limit(hook: Receiver) -> None:
+    endpoint = endpoint_make(factories.tenant_make(), f"{hook.url}/hook", rate_limit=20)
+    sent: list[tuple[datetime, int]] = []
+    ticks, lock = iter(range(600)), threading.Lock()
+
+    def run(seed: int) -> None:
+        chance = Random(seed)
+        try:
+            with system_scope(SystemScope.DELIVERY):
+                while (tick := next(ticks, None)) is not None:
+                    now = BEGIN + timedelta(milliseconds=10 * tick)
+                    count = _claim_turn(endpoint, chance.randint(1, 8), now)
+                    with lock:
+                        sent.append((now, count))
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    taken = sorted((moment, count) for moment, count in sent if count)
+    assert len(sent) == 600
+    _within(taken, 20)
+    assert sum(count for _moment, count in taken) > 60, "six seconds, of which the limit leaves what it should"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_books_that_another_pump_holds_are_left_out(hook: Receiver) -> None:
+    tenant = factories.tenant_make()
+    limited = endpoint_make(tenant, f"{hook.url}/limited", rate_limit=2)
+    free = endpoint_make(tenant, f"{hook.url}/free")
+    owed = [OwedEndpoint(limited.pk, 2), OwedEndpoint(free.pk)]
+    found: list[list[UUID]] = []
+
+    def other() -> None:
+        try:
+            with system_scope(SystemScope.DELIVERY), transaction.atomic():
+                found.append([item.endpoint_id for item in health_services.rates_hold(owed, BEGIN)])
+        finally:
+            connections.close_all()
+
+    with system_scope(SystemScope.DELIVERY):
+        with transaction.atomic():
+            assert [item.endpoint_id for item in health_services.rates_hold(owed, BEGIN)] == [limited.pk, free.pk]
+        with transaction.atomic():
+            health_services.rates_hold(owed, BEGIN)
+            thread = threading.Thread(target=other)
+            thread.start()
+            thread.join(30)
+    assert found == [[free.pk]]
+
+
+def test_without_limits_there_are_no_books(team: Tenant, endpoint: Endpoint) -> None:
+    owed = [OwedEndpoint(endpoint.pk)]
+    with system_scope(SystemScope.DELIVERY), CaptureQueriesContext(connection) as queries:
+        assert health_services.rates_hold(owed, BEGIN) == owed
+        health_services.rates_spend({}, clock.now())
+    assert len(queries) == 0
+    with system_scope(SystemScope.DELIVERY):
+        health_services.rates_spend({endpoint.pk: 3}, clock.now())
+        assert not EndpointHealth.objects.exists()
+
+
+def test_the_books_are_read_anew_under_the_lock(team: Tenant, hook: Receiver) -> None:
+    endpoint = endpoint_make(team, f"{hook.url}/hook", rate_limit=4)
+    stale = [OwedEndpoint(endpoint.pk, 4)]
+    with system_scope(SystemScope.DELIVERY), transaction.atomic():
+        health_services.rates_hold(stale, BEGIN)
+        health_services.rates_spend({endpoint.pk: 3}, BEGIN)
+        (fresh,) = health_services.rates_hold(stale, BEGIN)
+        assert fresh.rate_free_at == BEGIN + timedelta(seconds=0.75)
+        assert allowances([fresh], in_flight={}, room=9, now=BEGIN) == {endpoint.pk: 1}
+
+
+def test_the_pump_keeps_to_a_rate_limit_and_retries_count_too(
+    team: Tenant, hook: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [clock.now()]
+    monkeypatch.setattr(clock, "now", lambda: now[0])
+    hook.answers = [Answer(500)]
+    endpoint_make(team, f"{hook.url}/hook", rate_limit=3)
+    for _ in range(5):
+        emit(team)
+    assert pump(run_seconds=0.3).attempted == 3
+    make_due()
+    assert pump(run_seconds=0.3).attempted == 0, "the second is not over"
+    now[0] += timedelta(seconds=0.34)
+    make_due()
+    assert pump(run_seconds=0.3).attempted == 1
+    now[0] += timedelta(seconds=10)
+    make_due()
+    assert (pump().attempted, len(hook.received)) == (2, 6)
+    assert {row.status for row in deliveries()} == {"delivered"}
+
+
+def test_the_pump_leaves_a_paused_endpoint_alone_and_counts_no_attempt(
+    team: Tenant, endpoint: Endpoint, hook: Receiver
+) -> None:
+    hook.answers = [Answer(429)]
+    emit(team)
+    pump()
+    emit(team)
+    make_due()
+    assert pump().attempted == 0
+    assert [row.failures for row in deliveries()] == [1, 0]
+    with team_scope(team.context):
+        EndpointHealth.objects.update(paused_until=clock.now())
+    assert (pump().attempted, [row.status for row in deliveries()]) == (2, ["delivered", "delivered"])

@@ -1,0 +1,6 @@
+"""Staff views of webhooks: never a secret; a payload only on request, to who may see it, with a trace."""
+
+from webhooks.admin.deliveries import DeliveryAdmin as DeliveryAdmin
+from webhooks.admin.endpoints import EndpointAdmin as EndpointAdmin
+from webhooks.admin.events import EventAdmin as EventAdmin
+from webhooks.admin.sessions import PortalSessionAdmin as PortalSessionAdmin

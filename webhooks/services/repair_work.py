@@ -1,0 +1,197 @@
+"""The work of recoveries and replays: so many rows a transaction, in the order of ids.
+
+The checkpoint is written in the transaction of its rows, so a worker that dies leaves nothing half done and nothing
+done twice. Deliveries are only owed here; which is sent when is the pump's fairness.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+from uuid import UUID
+
+import structlog
+from django.db import transaction
+from django.db.models import Q
+
+from healthsvc.kernel import clock
+from healthsvc.kernel.errors import ErrorCode, ServiceError
+from healthsvc.kernel.ids import uuid_floor
+from healthsvc.kernel.jobs import enqueue
+from healthsvc.kernel.principal import TeamContext
+from healthsvc.kernel.rows import team_values
+from healthsvc.kernel.scope import team_scope
+from healthsvc.kernel.typing import JSONObject
+from management.jobs import ATTEMPTS_MAXIMUM, job_claim, job_finish, job_renew, job_team, jobs_left_behind
+from management.models import BackgroundJob, TeamSettings
+from webhooks import selectors, walker
+from webhooks.constants import RECOVER_JOB, REPAIR_ROWS, REPAIR_TASK, REPLAY_JOB
+from webhooks.filters import is_wanted, names_type
+from webhooks.models import Delivery, Endpoint, Event
+from webhooks.services.wakes import pump_wake
+from webhooks.states import DeliveryStatus
+
+log = structlog.get_logger(__name__)
+
+
+class LeaseLostError(Exception):
+    """Another worker has taken the job over; what this one has in hand must be undone."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Portion:
+    """What one transaction did: the last id it looked at (None: there was nothing left), and how many it owes."""
+
+    last_id: UUID | None
+    owed: int
+
+
+def repair_run(*, job_id: UUID) -> None:
+    """Work a repair, unless it has ended or another worker is at it."""
+    job = job_claim(job_id=job_id)
+    if job is None:
+        return
+    with team_scope(job_team(job)):
+        if job.attempts > ATTEMPTS_MAXIMUM:
+            job_finish(job, receipt=job.checkpoint, error_code="given_up")
+            return
+        try:
+            while _portion_do(job):
+                pass
+        except LeaseLostError:
+            log.warning("repair_taken_over", job_id=str(job.pk))
+
+
+def repairs_sweep() -> list[UUID]:
+    """Wake the repairs that nobody works on: their message was lost, or their worker died."""
+    left = [job_id for kind in (RECOVER_JOB, REPLAY_JOB) for job_id in jobs_left_behind(kind)]
+    for job_id in left:
+        enqueue(REPAIR_TASK, job_id=job_id)
+    return left
+
+
+def _portion_do(job: BackgroundJob) -> bool:
+    """One portion in one transaction; whether there may be more."""
+    team = job_team(job)
+    with transaction.atomic():
+        endpoint = _endpoint_held(team, UUID(job.parameters["endpoint_id"]))
+        if endpoint is None or endpoint.disabled:
+            error_code = "endpoint_gone" if endpoint is None else "endpoint_disabled"
+            _require(job_finish(job, receipt=job.checkpoint, error_code=error_code))
+            return False
+        portion = _WORK[job.kind](team, endpoint, job.parameters, _last_id(job))
+        checkpoint: JSONObject = {
+            "last_id": str(portion.last_id or _last_id(job)),
+            "owed": job.checkpoint.get("owed", 0) + portion.owed,
+        }
+        done = job.progress_total if portion.last_id is None else _progress_seconds(job, portion.last_id)
+        _require(job_renew(job, progress_done=done, checkpoint=checkpoint))
+        if portion.last_id is None:
+            _require(job_finish(job, receipt={"owed": checkpoint["owed"]}))
+        if portion.owed:
+            pump_wake()
+    job.checkpoint = checkpoint
+    return portion.last_id is not None
+
+
+def _require(ours: bool) -> None:
+    if not ours:
+        raise LeaseLostError
+
+
+def _endpoint_held(team: TeamContext, endpoint_id: UUID) -> Endpoint | None:
+    """The endpoint, held before its deliveries are; None where it was deleted."""
+    try:
+        return selectors.endpoint_get(team, endpoint_id, lock=True)
+    except ServiceError as error:
+        if error.code is not ErrorCode.NOT_FOUND:
+            raise
+        return None
+
+
+def _last_id(job: BackgroundJob) -> UUID:
+    last_id = job.checkpoint.get("last_id")
+    return UUID(last_id) if last_id else UUID(int=uuid_floor(datetime.fromisoformat(job.parameters["since"])).int - 1)
+
+
+def _progress_seconds(job: BackgroundJob, last_id: UUID) -> int:
+    """How much of the time is covered; ids begin with their millisecond."""
+    reached = datetime.fromtimestamp((last_id.int >> 80) / 1000, UTC)
+    seconds = int((reached - datetime.fromisoformat(job.parameters["since"])).total_seconds())
+    return max(0, min(seconds, job.progress_total))
+
+
+def _until_id(parameters: Mapping[str, object]) -> UUID:
+    return uuid_floor(datetime.fromisoformat(str(parameters["until"])))
+
+
+def _recover(team: TeamContext, endpoint: Endpoint, parameters: Mapping[str, object], last_id: UUID) -> _Portion:
+    """Owe failed deliveries again, whose payload is still there."""
+    deliveries = Delivery.objects.for_team(team).filter(endpoint=endpoint, pk__gt=last_id, pk__lt=_until_id(parameters))
+    statuses = [DeliveryStatus.FAILED]
+    if parameters["include_cancelled"]:
+        statuses.append(DeliveryStatus.CANCELLED)
+    else:
+        deliveries = deliveries.filter(status=DeliveryStatus.FAILED.value)
+    rows = list(deliveries.order_by("pk").values_list("pk", "event_id", "status")[:REPAIR_ROWS])
+    if not rows:
+        return _Portion(None, 0)
+    ended = {event_id: delivery_id for delivery_id, event_id, status in rows if status in statuses}
+    kept = Event.objects.for_team(team).filter(pk__in=ended, body__isnull=False).values_list("pk", flat=True)
+    ids = [ended[event_id] for event_id in kept]
+    again = Delivery.objects.for_team(team).filter(pk__in=ids, status__in=statuses)
+    return _Portion(rows[-1][0], walker.deliveries_resend(again) if ids else 0)
+
+
+def _replay(team: TeamContext, endpoint: Endpoint, parameters: Mapping[str, object], last_id: UUID) -> _Portion:
+    """Owe events that the endpoint wants and has no delivery of, or a cancelled one."""
+    events = Event.objects.for_team(team).filter(pk__gt=last_id, pk__lt=_until_id(parameters)).order_by("pk")
+    lines = events.annotate(is_kept=Q(body__isnull=False)).values_list(
+        "pk", "event_type", "channels", "endpoint_id", "fanned_out_at", "is_kept"
+    )
+    rows = list(lines[:REPAIR_ROWS])
+    if not rows:
+        return _Portion(None, 0)
+    only = parameters["event_types"]
+    limits = TeamSettings.objects.for_team(team).values_list("event_type_prefixes", flat=True).first()
+    wanted = [
+        event_id
+        for event_id, event_type, channels, endpoint_id, fanned_out_at, is_kept in rows
+        # What is not fanned out yet needs nobody's help.
+        if is_kept and fanned_out_at and _wants(endpoint, event_type, channels, endpoint_id)
+        and (not isinstance(only, list) or any(names_type(str(one), event_type) for one in only))
+        and (not limits or endpoint_id or any(names_type(limit, event_type) for limit in limits))
+    ]  # fmt: skip
+    return _Portion(rows[-1][0], _owe(team, endpoint, wanted))
+
+
+def _wants(endpoint: Endpoint, event_type: str, channels: list[str], only_endpoint_id: UUID | None) -> bool:
+    if only_endpoint_id is not None:
+        return only_endpoint_id == endpoint.id
+    return is_wanted(
+        filter_types=endpoint.filter_types,
+        channels=endpoint.channels,
+        event_type=event_type,
+        event_channels=channels,
+    )
+
+
+def _owe(team: TeamContext, endpoint: Endpoint, event_ids: list[UUID]) -> int:
+    """Make the deliveries that are missing, and owe cancelled ones again; how many of both."""
+    mine = Delivery.objects.for_team(team).filter(endpoint=endpoint, event_id__in=event_ids)
+    there = dict(mine.values_list("event_id", "status"))
+    now = clock.now()
+    new = [event_id for event_id in event_ids if event_id not in there]
+    # Held, so that no purge takes one away before its delivery is there.
+    held = Event.objects.for_team(team).filter(pk__in=new).order_by("pk").select_for_update(no_key=True)
+    missing = [
+        Delivery(**team_values(team), event_id=event_id, endpoint=endpoint, next_attempt_at=now, created_at=now)
+        for event_id in held.values_list("pk", flat=True)
+    ]
+    Delivery.objects.bulk_create(missing, ignore_conflicts=True)
+    if DeliveryStatus.CANCELLED.value not in there.values():
+        return len(missing)
+    return len(missing) + walker.deliveries_resend(mine.filter(status=DeliveryStatus.CANCELLED.value))
+
+
+_WORK: Final = {RECOVER_JOB: _recover, REPLAY_JOB: _replay}
