@@ -19,13 +19,13 @@ from aggregation.store import statements
 from aggregation.store.checking import Ingestion, Refusals
 from aggregation.store.columns import Counts
 from aggregation.store.incoming import samples_gather
-from aggregation.store.statements import rows_of
 from aggregation.store.streams import StreamChange, streams_gather
 from aggregation.store.summaries import SummariesWritten, summaries_write
 from aggregation.store.tail import LivePost, live_post, tail_append, tails_due, tails_fold
 from aggregation.store.workouts import workouts_find
 from aggregation.store.write import SeriesChange, series_write
 from healthsvc.kernel.errors import not_found
+from healthsvc.kernel.postgres.statements import rows_of
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from webhooks.registry import provider_channel

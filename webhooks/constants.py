@@ -34,7 +34,7 @@ PUMP_GATHER_SECONDS: Final = 0.01
 #: A pump that is full asks for another one no more often than this.
 PUMP_ASK_SECONDS: Final = 1.0
 #: A pump whose time is over goes on while its last answers are out, where so long no other one has taken its slot.
-PUMP_RESUME_SECONDS: Final = 0.25
+PUMP_RESUME_SECONDS: Final = 0.05
 #: Endpoints that a pump looks at in one turn, in random order.
 OWED_ENDPOINTS: Final = 1000
 #: The sweep leaves younger events to the task that was sent for them.

@@ -12,7 +12,7 @@ from aggregation.codec import BlockColumns
 from aggregation.constants import OFFSET_MAXIMUM_SECONDS
 from aggregation.store.days import DAY_US, SECOND_US, local_us, us_of_day
 from aggregation.store.read import blocks_layered
-from aggregation.store.statements import rows_of
+from healthsvc.kernel.postgres.statements import rows_of
 from healthsvc.kernel.principal import TeamContext
 
 #: Blocks that are in memory at once: some 10 MB of them, if they hold a sample every 15 seconds.

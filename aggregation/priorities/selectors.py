@@ -7,7 +7,7 @@ from typing import Final
 from aggregation.constants import PriorityResource
 from aggregation.models import SourcePriority
 from aggregation.query import Priorities
-from aggregation.store.statements import rows_of
+from healthsvc.kernel.postgres.statements import rows_of
 from healthsvc.kernel.principal import TeamContext
 
 #: Asked for by every query, so it is prepared and read without building models.

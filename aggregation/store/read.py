@@ -15,7 +15,7 @@ from aggregation.records import DataSource
 from aggregation.store import statements
 from aggregation.store.columns import block_layer
 from aggregation.store.days import SECOND_US
-from aggregation.store.statements import rows_of
+from healthsvc.kernel.postgres.statements import rows_of
 from healthsvc.kernel.principal import TeamContext
 
 #: Two years of days of one series: some 20 MB at a sample every 15 seconds.

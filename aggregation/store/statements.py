@@ -1,15 +1,10 @@
-"""The store's SQL, and how it reaches the server: in binary, which Django's own cursor can't.
+"""The store's SQL.
 
 Every statement names `user_id`, which leads every key, and runs on the connection of the current transaction, so
 that row-level security holds here as everywhere.
 """
 
-import time
-from collections.abc import Mapping
-from typing import Any, Final, LiteralString
-
-import psycopg
-from django.db import connection
+from typing import Final
 
 #: Holds the person's row against an erasure, which changes it, until the transaction ends. Writers of the same
 #: person do not wait for each other. No row: there is no such living user.
@@ -343,24 +338,3 @@ JOIN aggregation_summary AS kept
     AND kept.external_id = wanted.external_id
 WHERE kept.team_id = %(team_id)b AND kept.environment = %(environment)b
 """
-
-
-def rows_of(statement: LiteralString, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Run a statement in the current transaction; its rows, none where it answers none.
-
-    Statements are prepared once a connection, which saves more than half the time of a short one. That needs a pooler,
-    where there is one, in session mode; so does the scope.
-    """
-    connection.ensure_connection()
-    session = connection.connection
-    if session.prepare_threshold is None:
-        # Django turns preparing off; its own cursors bind on the client and never prepare, whatever stands here.
-        session.prepare_threshold = 5
-    started = time.monotonic()
-    with connection.wrap_database_errors, psycopg.Cursor(session) as cursor:
-        cursor.execute(statement, parameters, prepare=True, binary=True)
-        rows = cursor.fetchall() if cursor.description else []
-    if connection.queries_logged:
-        # Django counts what passes its own cursor; a test that counts queries must see these too.
-        connection.queries_log.append({"sql": statement, "time": f"{time.monotonic() - started:.3f}"})
-    return rows

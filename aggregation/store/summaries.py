@@ -21,9 +21,9 @@ from aggregation.store.checking import (
     summary_checked,
 )
 from aggregation.store.columns import Counts
-from aggregation.store.statements import rows_of
 from healthsvc.kernel import clock
 from healthsvc.kernel.ids import uuid_ordered
+from healthsvc.kernel.postgres.statements import rows_of
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.typing import JSONObject, JSONValue
 

@@ -21,9 +21,9 @@ from aggregation.store.checking import Ingestion, Refusals
 from aggregation.store.columns import block_layer, is_ascending
 from aggregation.store.days import SECOND_US
 from aggregation.store.incoming import SeriesKey, columns_of, series_key
-from aggregation.store.statements import rows_of
 from aggregation.store.write import Writes, layers_fetch
 from healthsvc.kernel import clock
+from healthsvc.kernel.postgres.statements import rows_of
 from healthsvc.kernel.principal import Environment, TeamContext
 
 #: Blocks that one transaction folds, and rows of tails that a look for old ones goes through.

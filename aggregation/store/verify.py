@@ -11,7 +11,7 @@ from aggregation.codec import BlockColumns, BlockDamagedError, LabelColumn, bloc
 from aggregation.store import statements
 from aggregation.store.columns import is_ascending
 from aggregation.store.days import SECOND_US
-from aggregation.store.statements import rows_of
+from healthsvc.kernel.postgres.statements import rows_of
 
 #: Series and blocks that are in memory at once.
 _SERIES_AT_ONCE: Final = 500

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from aggregation.catalogue import WORKOUTS
 from aggregation.store import statements
-from aggregation.store.statements import rows_of
+from healthsvc.kernel.postgres.statements import rows_of
 
 #: A provider, and what it calls the workout.
 WorkoutName: TypeAlias = tuple[str, str]

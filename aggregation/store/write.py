@@ -21,8 +21,8 @@ from aggregation.store import statements
 from aggregation.store.columns import Counts, Merged, block_join, block_layer, block_merge, block_take
 from aggregation.store.days import SECOND_US
 from aggregation.store.incoming import SeriesKey
-from aggregation.store.statements import rows_of
 from healthsvc.kernel import clock
+from healthsvc.kernel.postgres.statements import rows_of
 from healthsvc.kernel.principal import TeamContext
 
 #: Blocks that are in memory at once; a wide batch is written in several rounds of the same transaction.

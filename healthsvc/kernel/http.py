@@ -100,7 +100,7 @@ def url_read(url: str) -> URL:
     """The URL as it will be dialled; OutboundError INVALID_URL unless it is http(s) with a host and no credentials."""
     try:
         parsed = URL(url)
-        sound = parsed.scheme in ("http", "https") and bool(parsed.host) and parsed.port is not None
+        sound = parsed.scheme in ("http", "https") and bool(parsed.host) and bool(parsed.port)
     except ValueError as error:
         raise OutboundError(OutboundFailure.INVALID_URL) from error
     if not sound or parsed.user is not None or parsed.password is not None or _has_blanks(url):

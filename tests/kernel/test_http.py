@@ -111,7 +111,7 @@ def test_a_large_reply_can_be_cut(server: Receiver) -> None:
         "ftp://example.com/", "file:///etc/passwd", "javascript:1", "//example.com", "example.com", "", "http://",
         "http:///path", "https://user:secret@example.com/", "https://user@example.com/", "https://exa mple.com/",
         "https://example.com/\r\nX: 1", "https://example.com\\@10.0.0.1/", "https://example.com:99999/",
-        "http://[::1", "gopher://127.0.0.1:70/",
+        "http://[::1", "gopher://127.0.0.1:70/", "https://example.com:0/",
     ],
 )  # fmt: skip
 def test_urls_that_are_not_plain_http_are_invalid(url: str) -> None:
