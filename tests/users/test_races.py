@@ -13,6 +13,7 @@ from tests import factories
 from tests.clients import ApiClient
 from users import services
 from users.models import User
+from users.services import people
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -89,14 +90,14 @@ def test_a_patch_that_loses_its_name_between_check_and_act_changes_nothing(
 ) -> None:
     user = factories.user_make(tenant, client_user_id="anna")
     client = ApiClient(team_key=tenant.key)
-    set_fallbacks = services._set_fallbacks
+    set_fallbacks = people._set_fallbacks
 
     def somebody_takes_the_name(*arguments: Any) -> None:
-        monkeypatch.setattr(services, "_set_fallbacks", set_fallbacks)
+        monkeypatch.setattr(people, "_set_fallbacks", set_fallbacks)
         together(1, lambda _number: client.post("/v2/user", {"client_user_id": "ben"}).status_code)
         set_fallbacks(*arguments)
 
-    monkeypatch.setattr(services, "_set_fallbacks", somebody_takes_the_name)
+    monkeypatch.setattr(people, "_set_fallbacks", somebody_takes_the_name)
     changes = {"client_user_id": "ben", "fallback_time_zone": "Europe/Rome"}
     assert client.patch(f"/v2/user/{user.id}", changes).status_code == 409
     after = client.get(f"/v2/user/{user.id}").json()
