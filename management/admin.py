@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 
 from healthsvc.kernel.errors import ServiceError
 from healthsvc.kernel.principal import Environment
+from management import organisation_admin as organisation_admin  # registers its views
 from management import services
 from management.brand_admin import TeamLogoAdmin, TeamSettingsAdmin
 from management.models import (
@@ -81,13 +82,16 @@ class OrganisationAdmin(KeepingAdmin):
 class TeamAdmin(KeepingAdmin):
     """Tenants."""
 
-    list_display = ["name", "region", "organisation", "id", "created_at"]
+    list_display = ["name", "region", "organisation", "id", "created_at", "deleted_at"]
     list_filter = ["region"]
     list_select_related = ["organisation"]
     search_fields = ["name", "=id"]
     autocomplete_fields = ["organisation"]
-    fields = ["organisation", "name", "region", "id", "created_at"]
-    readonly_fields = ["id", "created_at"]
+    fields = [
+        "organisation", "name", "region", "integration_team_id", "id", "created_at", "deleted_at", "erase_due_at",
+        "erased_at",
+    ]  # fmt: skip
+    readonly_fields = ["id", "created_at", "integration_team_id", "deleted_at", "erase_due_at", "erased_at"]
     actions = ["make_sandbox_key", "make_production_key"]
     form = NamedForm
 
@@ -120,7 +124,7 @@ class TeamAdmin(KeepingAdmin):
     def _make_keys(self, request: HttpRequest, queryset: QuerySet[Team], environment: Environment) -> HttpResponse:
         shown = []
         with transaction.atomic():
-            for team in queryset:
+            for team in queryset.filter(deleted_at=None):
                 key = services.team_key_create(
                     team=team, environment=environment, label="made in the admin", created_by=_author(request)
                 )

@@ -1,5 +1,9 @@
-"""The audit trail's writer: one row for each answered request that reads or changes something of a team."""
+"""The audit trail's writer: a row for each answered request that reads or changes something of a team's people, and
+for each that changes something of an organisation."""
 
+from uuid import UUID
+
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 
 from healthsvc.kernel import clock
@@ -7,12 +11,14 @@ from healthsvc.kernel.hooks import client_address
 from healthsvc.kernel.ids import uuid_parse
 from healthsvc.kernel.principal import Principal, PrincipalKind, TeamContext
 from healthsvc.kernel.rows import team_values
-from management.models import AccessRecord
+from management.models import AccessRecord, OrganisationRecord
 
 
 def request_record(*, request: Request, principal: Principal, action: str, ids: dict[str, str]) -> None:
-    """Write who called what. Management calls name their team in the path, where they name one."""
+    """Write who called what. Management calls that act for a team in one environment are in the team's trail."""
     if principal.team is None:
+        if principal.organisation_id is not None and request.method not in SAFE_METHODS:
+            _organisation_record(request, principal, principal.organisation_id, action, ids)
         return
     access_record(
         team=principal.team,
@@ -22,6 +28,21 @@ def request_record(*, request: Request, principal: Principal, action: str, ids: 
         ids=ids,
         request_id=getattr(request._request, "request_id", ""),
         address=client_address(request._request),
+    )
+
+
+def _organisation_record(
+    request: Request, principal: Principal, organisation_id: UUID, action: str, ids: dict[str, str]
+) -> None:
+    OrganisationRecord.objects.create(
+        organisation_id=organisation_id,
+        actor_kind=principal.kind,
+        actor_id=str(principal.key_id),
+        action=action,
+        object_ids=ids,
+        request_id=getattr(request._request, "request_id", ""),
+        address=client_address(request._request),
+        occurred_at=clock.now(),
     )
 
 

@@ -1,6 +1,6 @@
 """Authenticators for team keys and management keys. Each reads its own headers and takes only its own keys."""
 
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from django.conf import settings
 from rest_framework.authentication import BaseAuthentication
@@ -9,7 +9,10 @@ from rest_framework.request import Request
 
 from healthsvc.kernel.principal import Principal
 from management import services
+from management.constants import ACCESS_TOKEN_PREFIX
 from management.keys import ShownKey, is_management, key_read
+
+_BEARER: Final = "bearer"
 
 
 def _shown(request: Request, headers: list[str]) -> ShownKey | None:
@@ -35,6 +38,21 @@ class TeamKeyAuthentication(BaseAuthentication):
             return None
         principal = None if is_management(shown) else services.team_key_use(shown=shown)
         return (principal or _refuse(), None)
+
+
+class AccessTokenAuthentication(BaseAuthentication):
+    """A team's access token as `Authorization: Bearer …` (RFC 6750). What has another form is left to others.
+
+    It counts before a team key that is sent too: it is the one that ends soon.
+    """
+
+    def authenticate(self, request: Request) -> tuple[Principal, None] | None:
+        """The team and environment the token opens; 401 for one that is unknown or over."""
+        scheme, _, text = request.headers.get("Authorization", "").strip().partition(" ")
+        token = text.strip()
+        if scheme.lower() != _BEARER or not token.startswith(ACCESS_TOKEN_PREFIX):
+            return None
+        return (services.access_token_use(token) or _refuse(), None)
 
 
 class ManagementKeyAuthentication(BaseAuthentication):

@@ -41,12 +41,23 @@ class TeamSettingsForm(ModelForm[TeamSettings]):
             "aggregation_enabled",
             "company_name",
             "brand_color",
+            "company_website",
+            "company_address",
+            "support_email",
+            "support_contact",
             "link_providers",
             "link_frame_origins",
             "redirect_url_prefixes",
             "duplicate_account_policy",
             "event_type_prefixes",
             "webhook_notice_email",
+            "lab_tests_patient_sms_communication_enabled",
+            "lab_tests_patient_email_communication_enabled",
+            "critical_result_notification_email",
+            "sdk_per_device_activity_timeseries",
+            "partial_webhooks_enabled",
+            "minor_ordering_enabled",
+            "patient_experience",
         )
         help_texts: ClassVar[dict[str, str]] = {
             "company_name": "What the link pages call the team. Empty: the team's own name.",
@@ -60,6 +71,10 @@ class TeamSettingsForm(ModelForm[TeamSettings]):
             " is connected, the first no longer.",
             "event_type_prefixes": "The team is sent no other events, whatever its webhooks choose: types or their"
             " first words, separated by commas, such as daily.data,provider. Empty: all.",
+            "lab_tests_patient_sms_communication_enabled": "Patients get text messages about their lab orders.",
+            "lab_tests_patient_email_communication_enabled": "Patients get e-mails about their lab orders.",
+            "critical_result_notification_email": "Who is written to about critical results. Empty: nobody.",
+            "minor_ordering_enabled": "Orders for people under 18 are taken.",
             "webhook_notice_email": "Who is written to when a webhook was disabled for its failures. Empty: nobody.",
         }
 

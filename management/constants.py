@@ -22,6 +22,22 @@ class KeyRole(TextChoices):
     TEAM_ADMIN = "team_admin"
 
 
+class MemberRole(TextChoices):
+    """What a person of an organisation may do: as a key, or nothing."""
+
+    ORG_ADMIN = "org_admin"
+    TEAM_ADMIN = "team_admin"
+    NO_ROLE = "no_role"
+
+
+class InviteStatus(TextChoices):
+    """What came of an invitation."""
+
+    CREATED = "invite_created"
+    RESENT = "invite_resent"
+    ALREADY_IN_ORG = "already_in_org"
+
+
 class JobStatus(TextChoices):
     """Where a background job stands."""
 
@@ -46,10 +62,40 @@ KEY_ID_CHARACTERS: Final = 8
 #: `last_used_at` is written at most this often.
 LAST_USED_INTERVAL_SECONDS: Final = 60
 
+#: A team's access token opens the team's API for so long (source: management API).
+ACCESS_TOKEN_SECONDS: Final = 600
+#: Begins every access token, so that it is told apart from the tokens of devices.
+ACCESS_TOKEN_PREFIX: Final = "ta_"  # noqa: S105 - how tokens begin, not a token
+#: After a rotation the key before lives on for so long where nothing is said, and at most for so long.
+KEY_OVERLAP_SECONDS: Final = 24 * 3600
+KEY_OVERLAP_MAXIMUM_SECONDS: Final = 30 * 24 * 3600
+#: Begins the `created_by` of what a management key made; its id follows.
+CREATED_BY_KEY: Final = "management key"
+KEY_LABEL_MAXIMUM_CHARACTERS: Final = 100
+#: A deleted team can be brought back for so long; then everything of it is erased. As long as a person's.
+TEAM_GRACE_SECONDS: Final = 7 * 24 * 3600
+#: What is left of an erased team is its row, under this name.
+ERASED_TEAM_NAME: Final = "Erased team"
+#: Rows of a kind that one run takes of a team.
+ERASED_AT_ONCE: Final = 500
+#: Teams that one run of the sweep takes on.
+TEAMS_ERASED_AT_ONCE: Final = 20
+
+INTEGRATION_TEAM_ID_MAXIMUM_CHARACTERS: Final = 256
+MEMBER_NAME_MAXIMUM_CHARACTERS: Final = 200
+BRAND_TEXT_MAXIMUM_CHARACTERS: Final = 500
+URL_MAXIMUM_CHARACTERS: Final = 2083
+#: The longest scope that a provider is known to have is a third of this.
+SCOPE_MAXIMUM_CHARACTERS: Final = 200
+SCOPES_MAXIMUM: Final = 100
+#: Teams that a key or member is bound to, and keys that are deleted with one request.
+NAMED_AT_ONCE_MAXIMUM: Final = 100
+
 #: Names of teams and organisations: letters with Latin accents, digits and some marks (source: management API).
 NAME_PATTERN: Final = re.compile(r"[A-Za-zÀ-ÖØ-öø-ÿ0-9(),/:'’|&_\-\s]{0,80}")
 NAME_MAXIMUM_CHARACTERS: Final = 80
 TEAM_PAGE_SIZE: Final = 50
+PAGE_SIZE: Final = 50
 
 #: How long a kept reply answers a repeated request.
 REPLY_KEPT_SECONDS: Final = 24 * 3600

@@ -74,6 +74,15 @@ def job_finish(job: BackgroundJob, *, receipt: Mapping[str, Any], error_code: st
     )
 
 
+def jobs_end(*, team: TeamContext, user_id: UUID, kind: str, error_code: str) -> int:
+    """End a user's jobs of a kind, whoever works on them: they can't report any more. How many that were."""
+    rows = BackgroundJob.objects.for_team(team).filter(user_id=user_id, kind=kind)
+    open_jobs = rows.filter(status__in=statuses_before(JobCommand.END))
+    return open_jobs.update(
+        status=status_after(JobCommand.END), error_code=error_code, ended_at=clock.now(), lease_until=None
+    )
+
+
 def jobs_left_behind(kind: str) -> list[UUID]:
     """Jobs of a kind that nobody works on: still queued after a lease's time, or with a lease that ran out."""
     now = clock.now()

@@ -1,6 +1,31 @@
 """Routes of this app at the management address."""
 
 from healthsvc.kernel.routing import route
-from management.management_api import TeamViewSet
+from management.key_api import ManagementKeyViewSet, TeamKeyViewSet
+from management.management_api import AccessTokenViewSet, OrganisationViewSet, TeamViewSet
+from management.member_api import InviteViewSet, MemberViewSet
 
-urlpatterns = [route("v1/org/<org_id>/team", TeamViewSet, {"get": "list"})]
+_ORG = "v1/org/<org_id>"
+_TEAM = f"{_ORG}/team/<team_id>"
+_TEAM_KEYS = f"{_ORG}/team_api_keys/<env>/<region>"
+_KEYS = f"{_ORG}/management_key"
+_CHANGED = {"patch": "partial_update", "delete": "destroy"}
+
+urlpatterns = [
+    route(_ORG, OrganisationViewSet, {"get": "retrieve", "patch": "partial_update"}),
+    route(f"{_ORG}/team", TeamViewSet, {"get": "list", "post": "create"}),
+    route(_TEAM, TeamViewSet, {"get": "retrieve", **_CHANGED}),
+    route(f"{_TEAM}/undo_delete", TeamViewSet, {"post": "undelete"}),
+    route(f"{_TEAM}/scope_requirements", TeamViewSet, {"get": "scope_requirements", "post": "scope_requirements_set"}),
+    route(f"{_TEAM}/create_api_access_token", AccessTokenViewSet, {"post": "create"}),
+    route(f"{_ORG}/resolve_team", TeamViewSet, {"post": "resolve"}),
+    route(_TEAM_KEYS, TeamKeyViewSet, {"get": "list", "post": "create", "delete": "delete_many"}),
+    route(f"{_TEAM_KEYS}/<api_key_id>/rotate", TeamKeyViewSet, {"post": "rotate"}),
+    route(_KEYS, ManagementKeyViewSet, {"get": "list", "post": "create"}),
+    route(f"{_KEYS}/<key_id>", ManagementKeyViewSet, _CHANGED),
+    route(f"{_KEYS}/<key_id>/rotate", ManagementKeyViewSet, {"post": "rotate"}),
+    route(f"{_ORG}/member", MemberViewSet, {"get": "list"}),
+    route(f"{_ORG}/member/<member_id>", MemberViewSet, _CHANGED),
+    route(f"{_ORG}/invite", InviteViewSet, {"get": "list", "post": "create"}),
+    route(f"{_ORG}/invite/<invite_id>", InviteViewSet, {"delete": "destroy"}),
+]

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
@@ -10,9 +11,9 @@ from django.db.models import Q
 
 from healthsvc.kernel.errors import Problem, invalid, not_found
 from healthsvc.kernel.principal import Environment, Principal, Role, TeamContext
-from healthsvc.kernel.scope import SystemScope, system_scope
+from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from management.constants import TEAM_PAGE_SIZE
-from management.models import Team, TeamInOrganisation, TeamLogo, TeamSettings
+from management.models import Organisation, Team, TeamInOrganisation, TeamLogo, TeamSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ def teams_visible(principal: Principal, organisation_id: UUID) -> TeamInOrganisa
     """The organisation's teams that a management key may see; 404 where the organisation is not its own."""
     if principal.organisation_id != organisation_id:
         raise not_found()
-    teams = Team.objects.for_organisation(organisation_id)
+    teams = Team.objects.for_organisation(organisation_id).living()
     return teams.filter(pk__in=principal.team_ids) if principal.role is Role.TEAM_ADMIN else teams
 
 
@@ -68,6 +69,25 @@ def team_settings(team: TeamContext) -> TeamSettings:
     """The team's switches; an unsaved row of defaults where none was ever set."""
     found = TeamSettings.objects.for_team(team).first()
     return found or TeamSettings(team_id=team.team_id, environment=str(Environment(team.environment)))
+
+
+def team_settings_of(team: Team, environments: Collection[Environment]) -> dict[Environment, TeamSettings]:
+    """The team's switches in each of these environments. One query for each."""
+    found = {}
+    for environment in Environment:
+        if environment in environments:
+            context = TeamContext(team.pk, environment)
+            with team_scope(context):
+                found[environment] = team_settings(context)
+    return found
+
+
+def organisation_get(organisation_id: UUID) -> Organisation:
+    """The organisation, or 404."""
+    organisation = Organisation.objects.filter(pk=organisation_id).first()
+    if organisation is None:
+        raise not_found()
+    return organisation
 
 
 def team_logo_id(team: TeamContext) -> UUID | None:

@@ -40,6 +40,7 @@ class TeamItem(serializers.Serializer[Any]):
     name = serializers.CharField()
     created_on = serializers.DateTimeField(source="created_at")
     region = serializers.ChoiceField(choices=Region.choices)
+    integration_team_id = serializers.CharField(allow_null=True)
 
 
 @extend_schema_serializer(component_name="ClientFacingOrgTeamListResponse")

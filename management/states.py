@@ -9,12 +9,15 @@ from management.constants import JobStatus
 
 
 class JobCommand(StrEnum):
-    """What can happen to a job. `claim` of a running one is for a job whose worker died."""
+    """What can happen to a job. `claim` of a running one is for a job whose worker died; `end` is somebody's who is not
+    its worker.
+    """
 
     CLAIM = "claim"
     RENEW = "renew"
     SUCCEED = "succeed"
     FAIL = "fail"
+    END = "end"
 
 
 #: (status, command) → status; a pair that is not here is refused.
@@ -25,6 +28,8 @@ TRANSITIONS: Final[Mapping[tuple[JobStatus, JobCommand], JobStatus]] = MappingPr
         (JobStatus.RUNNING, JobCommand.RENEW): JobStatus.RUNNING,
         (JobStatus.RUNNING, JobCommand.SUCCEED): JobStatus.SUCCEEDED,
         (JobStatus.RUNNING, JobCommand.FAIL): JobStatus.FAILED,
+        (JobStatus.QUEUED, JobCommand.END): JobStatus.FAILED,
+        (JobStatus.RUNNING, JobCommand.END): JobStatus.FAILED,
     }
 )
 

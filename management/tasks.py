@@ -5,7 +5,7 @@ from celery import shared_task
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.scope import SystemScope, system_scope
-from management import files
+from management import files, services
 from management.models import IdempotentReply, WorkerSighting
 
 log = structlog.get_logger(__name__)
@@ -22,6 +22,20 @@ def idempotency_purge() -> None:
     """Remove kept replies whose time is over."""
     with system_scope(SystemScope.PURGE):
         IdempotentReply.objects.filter(expires_at__lt=clock.now()).delete()
+
+
+@shared_task(name="management.access_tokens_purge")
+def access_tokens_purge() -> None:
+    """Remove access tokens that are over."""
+    services.access_tokens_purge()
+
+
+@shared_task(name="management.teams_erase_due")
+def teams_erase_due() -> None:
+    """Erase what is left of deleted teams whose grace period is over, some at a time."""
+    erased = services.teams_erase_due()
+    if erased:
+        log.info("teams_erased", count=erased)
 
 
 @shared_task(name="management.files_sweep")

@@ -97,7 +97,7 @@ def provider_permit(principal: Principal, team: TeamContext, user_id: UUID, prov
             )
             raise ServiceError(ErrorCode.NOT_ALLOWED, message)
         return permitted.backfilled
-    if principal.kind is not PrincipalKind.TEAM_KEY or provider != MANUAL_PROVIDER:
+    if principal.kind not in (PrincipalKind.TEAM_KEY, PrincipalKind.ACCESS_TOKEN) or provider != MANUAL_PROVIDER:
         message = (
             f"A team key pushes data of the provider `{MANUAL_PROVIDER}` only. Data of other providers are sent by the "
             "person's device with a signed-in session, or pulled from the provider once the person has connected it."

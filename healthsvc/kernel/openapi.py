@@ -9,12 +9,13 @@ from drf_spectacular.plumbing import is_list_serializer
 from healthsvc.kernel.api import Access, ServiceViewSet
 from healthsvc.kernel.errors import ErrorCode
 
+_TEAM: list[dict[str, list[str]]] = [{"teamKey": []}, {"teamAccessToken": []}]
 _SCHEMES: dict[Access, list[dict[str, list[str]]]] = {
-    Access.TEAM: [{"teamKey": []}],
+    Access.TEAM: _TEAM,
     Access.MANAGEMENT: [{"managementKey": []}],
-    Access.LINK_OR_TEAM: [{"teamKey": []}, {"linkToken": []}],
-    Access.LINK_ANY_OR_TEAM: [{"teamKey": []}, {"linkToken": []}],
-    Access.SESSION_OR_TEAM: [{"teamKey": []}, {"deviceSession": []}],
+    Access.LINK_OR_TEAM: [*_TEAM, {"linkToken": []}],
+    Access.LINK_ANY_OR_TEAM: [*_TEAM, {"linkToken": []}],
+    Access.SESSION_OR_TEAM: [*_TEAM, {"deviceSession": []}],
 }
 
 
@@ -49,6 +50,11 @@ def add_error_answers(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
         "managementKey": _header_scheme(settings.MANAGEMENT_KEY_HEADERS[0]),
         "linkToken": _header_scheme(settings.LINK_TOKEN_HEADERS[0]),
         "deviceSession": {"type": "http", "scheme": "bearer"},
+        "teamAccessToken": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "A token of `create_api_access_token` at the management address; it lives for ten minutes.",
+        },
     }
     components.setdefault("schemas", {}).update(_error_schemas())
     for operations in result.get("paths", {}).values():

@@ -17,6 +17,7 @@ class PrincipalKind(StrEnum):
 
     TEAM_KEY = "team_key"
     MANAGEMENT_KEY = "management_key"
+    ACCESS_TOKEN = "access_token"  # noqa: S105 - the kind, not a token
     LINK_TOKEN = "link_token"  # noqa: S105 - the kind, not a token
     DEVICE_SESSION = "device_session"
     PORTAL_SESSION = "portal_session"
@@ -43,6 +44,7 @@ class TeamContext:
 class Principal:
     """The caller. `team` is set for team keys and link tokens, `organisation_id` for management keys.
 
+    Of an access token `key_id` is the management key that made it: it answers for what is done, and is what is limited.
     `team_ids` holds the teams a team-admin management key is bound to; empty for every other principal.
     `user_id` is set where the credential is for one user only.
     """

@@ -87,7 +87,7 @@ def test_a_stored_file_goes_with_its_row(
 
 
 def _job(tenant: Tenant) -> BackgroundJob:
-    return jobs.job_create(team=tenant.context, kind="test", user_id=None, parameters={})
+    return jobs.job_create(team=tenant.context, kind="test", user_id=uuid4(), parameters={})
 
 
 def test_a_job_is_claimed_once_and_again_when_its_worker_died(in_team: Tenant) -> None:
@@ -134,11 +134,17 @@ def test_a_job_that_waits_too_long_is_found(in_team: Tenant, other_team: Tenant)
         assert BackgroundJob.objects.count() == 0
 
 
+def _end(job: BackgroundJob) -> int:
+    assert job.user_id is not None
+    return jobs.jobs_end(team=jobs.job_team(job), user_id=job.user_id, kind=job.kind, error_code="user_gone")
+
+
 WALKS: dict[JobCommand, Callable[[BackgroundJob], object]] = {
     JobCommand.CLAIM: lambda job: jobs.job_claim(job_id=job.pk),
     JobCommand.RENEW: lambda job: jobs.job_renew(job, progress_done=9),
     JobCommand.SUCCEED: lambda job: jobs.job_finish(job, receipt={"by": "test"}),
     JobCommand.FAIL: lambda job: jobs.job_finish(job, receipt={"by": "test"}, error_code="broken"),
+    JobCommand.END: _end,
 }
 
 

@@ -28,6 +28,7 @@ def test_team_item_and_last_page(management_api: ApiClient, organisation: Organi
                 "name": "Nordic",
                 "created_on": body["teams"][0]["created_on"],
                 "region": "eu",
+                "integration_team_id": None,
             }
         ],
         "next_cursor": None,

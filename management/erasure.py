@@ -1,0 +1,58 @@
+"""Erasing a user: kept replies, files with their bytes and jobs go; of the audit trail only ids stay.
+
+The trail says who read or changed a person's data, also after there are none: that is owed to the person too. It
+holds ids and addresses; the address a person called from with a credential of their own is theirs, and goes.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+from uuid import UUID
+
+from django.db.models import Model, QuerySet
+
+from healthsvc.kernel.principal import PrincipalKind, TeamContext
+from management.models import AccessRecord, BackgroundJob, IdempotentReply, StoredFile
+from management.storage import default_storage
+
+TABLES: Final = frozenset(model._meta.db_table for model in (IdempotentReply, StoredFile, BackgroundJob, AccessRecord))
+_ROWS: Final = 500
+#: Bytes are removed one file after another, perhaps far away.
+_FILES: Final = 20
+#: Callers who are the person, at an address of theirs.
+_PERSONS_OWN: Final = (PrincipalKind.LINK_TOKEN, PrincipalKind.DEVICE_SESSION)
+
+
+def user_portion_erase(team: TeamContext, user_id: UUID) -> Mapping[str, int]:
+    """Erase some of what this app keeps of a user; how many rows, by table. In the caller's transaction."""
+    return (
+        _removed(IdempotentReply.objects.for_team(team).filter(user_id=user_id))
+        or _files_removed(team, user_id)
+        or _removed(BackgroundJob.objects.for_team(team).filter(user_id=user_id))
+        or _addresses_emptied(team, user_id)
+    )
+
+
+def _removed(rows: QuerySet[IdempotentReply] | QuerySet[BackgroundJob]) -> dict[str, int]:
+    ids = list(rows.values_list("pk", flat=True)[:_ROWS])
+    return _counted(rows.model, rows.filter(pk__in=ids).delete()[0] if ids else 0)
+
+
+def _files_removed(team: TeamContext, user_id: UUID) -> dict[str, int]:
+    """The bytes before the row: interrupted between the two, the row is still there and it is done again."""
+    rows = StoredFile.objects.for_team(team).filter(user_id=user_id)
+    # Held, so that nobody seals the file again under another name meanwhile.
+    found = list(rows.select_for_update().order_by("pk").values_list("pk", "storage_name")[:_FILES])
+    storage = default_storage()
+    for _pk, name in found:
+        storage.delete(name)
+    return _counted(StoredFile, rows.filter(pk__in=[pk for pk, _name in found]).delete()[0] if found else 0)
+
+
+def _addresses_emptied(team: TeamContext, user_id: UUID) -> dict[str, int]:
+    rows = AccessRecord.objects.for_team(team).filter(user_id=user_id, actor_kind__in=_PERSONS_OWN).exclude(address="")
+    ids = list(rows.values_list("pk", flat=True)[:_ROWS])
+    return _counted(AccessRecord, AccessRecord.objects.filter(pk__in=ids).update(address="") if ids else 0)
+
+
+def _counted(model: type[Model], rows: int) -> dict[str, int]:
+    return {model._meta.db_table: rows} if rows else {}
