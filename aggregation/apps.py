@@ -9,8 +9,12 @@ class AggregationConfig(AppConfig):
     name = "aggregation"
 
     def ready(self) -> None:
-        """Name our events to the webhooks app."""
+        """Name our events, what ends with a user, and what we keep of one."""
+        from aggregation.erasure import TABLES, imports_end, user_portion_erase
         from aggregation.events import event_types
+        from users import registry as users_registry
         from webhooks.registry import event_types_register
 
         event_types_register(event_types())
+        users_registry.disconnectors.append(imports_end)
+        users_registry.erasers.append(users_registry.Eraser(TABLES, user_portion_erase))

@@ -40,7 +40,7 @@ from aggregation.constants import (
 )
 from aggregation.learning import person_learn
 from aggregation.records import SeriesBatch, StoreResult, StreamRecord, SummaryRecord
-from aggregation.services import health_data_store, historical_announce
+from aggregation.services import health_data_store, historical_announce, user_hold
 from aggregation.store.days import instant_of_us, us_of_day, us_of_instant
 from healthsvc.kernel.crypto import DecryptionError
 from healthsvc.kernel.errors import ErrorCode, ServiceError
@@ -360,6 +360,8 @@ def _work(job: BackgroundJob, file: StoredFile) -> None:
             batch_items=IMPORT_BATCH_ITEMS,
         )
     with transaction.atomic():
+        # The person before their job, as a deletion does, so that neither waits for the other for ever.
+        user_hold(team, user_id)
         lease.renew()
         for resource, (first_us, last_us) in state.spans_us.items():
             if resource in _ANNOUNCED and (state.stored[resource] or state.replaced[resource]):

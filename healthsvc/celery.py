@@ -104,7 +104,10 @@ app.conf.update(
         for name, task, seconds in (
             ("worker_seen", "management.worker_seen", 10.0),
             ("idempotency_purge", "management.idempotency_purge", 3600.0),
+            ("access_tokens_purge", "management.access_tokens_purge", 3600.0),
+            ("teams_erase_due", "management.teams_erase_due", 60.0),
             ("files_sweep", "management.files_sweep", 3600.0),
+            ("users_erasures_sweep", "users.erasures_sweep", 60.0),
             ("webhooks_sweep", "webhooks.sweep", 5.0),
             ("webhooks_letters_send", "webhooks.letters_send", 60.0),
             ("webhooks_repairs_sweep", "webhooks.repairs_sweep", 10.0),

@@ -206,17 +206,21 @@ REST_FRAMEWORK = {
 }
 #: Which credentials open which kind of view. An app that adds a kind of credential is named here, not imported.
 AUTHENTICATORS = {
-    "team": ["management.authentication.TeamKeyAuthentication"],
+    "team": ["management.authentication.AccessTokenAuthentication", "management.authentication.TeamKeyAuthentication"],
     "management": ["management.authentication.ManagementKeyAuthentication"],
     "link_or_team": [
         "links.authentication.LinkTokenAuthentication",
+        "management.authentication.AccessTokenAuthentication",
         "management.authentication.TeamKeyAuthentication",
     ],
     "link_any_or_team": [
         "links.authentication.LinkTokenOfAnyStateAuthentication",
+        "management.authentication.AccessTokenAuthentication",
         "management.authentication.TeamKeyAuthentication",
     ],
     "session_or_team": [
+        # First: it leaves bearer tokens of another form to the next.
+        "management.authentication.AccessTokenAuthentication",
         "links.authentication.DeviceSessionAuthentication",
         "management.authentication.TeamKeyAuthentication",
     ],
@@ -248,6 +252,10 @@ SPECTACULAR_SETTINGS = {
         "JobStatusEnum": "webhooks.log_serializers.JOB_STATUSES",
         "DeliveryStatusEnum": "webhooks.log_serializers.DELIVERY_STATUSES",
         "EndpointStatusEnum": "webhooks.serializers.ENDPOINT_STATUSES",
+        "Gender": "users.constants.Gender",
+        "ResponsibleRelationship": "users.constants.ResponsibleRelationship",
+        "PayorCodeExternalProvider": "users.constants.PayorProvider",
+        "ClientFacingPayorCodeSource": "users.constants.PayorSource",
     },
 }
 

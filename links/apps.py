@@ -11,9 +11,10 @@ class LinksConfig(AppConfig):
     def ready(self) -> None:
         """Check the catalogue, name our events, and answer what the apps below ask."""
         from aggregation import registry as aggregation_registry
-        from links import device_selectors, introspection, selectors
+        from links import device_selectors, introspection, metrics_selectors, selectors
         from links.catalogue import catalogue
         from links.connectors.registry import registry_check
+        from links.erasure import TABLES, user_portion_erase
         from links.events import EVENT_TYPES
         from links.services.connections import user_disconnect
         from management import registry as management_registry
@@ -24,7 +25,9 @@ class LinksConfig(AppConfig):
         management_registry.provider_slugs.append(catalogue)
         event_types_register(EVENT_TYPES)
         users_registry.connected_sources.append(selectors.connected_sources)
+        users_registry.connection_counts.append(metrics_selectors.connection_counts)
         users_registry.disconnectors.append(user_disconnect)
+        users_registry.erasers.append(users_registry.Eraser(TABLES, user_portion_erase))
         aggregation_registry.provider_names.append(selectors.provider_name)
         aggregation_registry.attempt_sources.append(introspection.last_attempts)
         aggregation_registry.device_pushes.append(device_selectors.device_push)

@@ -23,13 +23,55 @@ ConnectedSources = Callable[[TeamContext, Sequence[UUID]], Mapping[UUID, Sequenc
 
 connected_sources: list[ConnectedSources] = []
 
-#: Ends what connects a user to providers, at once, and says how many there were: (team, user id). For deletion.
+
+@dataclass(frozen=True, slots=True)
+class WeekOfConnections:
+    """A week: how many connections were made in it, and how many there were at its end."""
+
+    made: int
+    standing: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionCounts:
+    """A team's living connections, those of them that are broken, and the weeks that were asked for."""
+
+    living: int
+    errored: int
+    by_week: Sequence[WeekOfConnections]
+
+
+#: Counts a team's connections: (team, when each week begins, consecutive ones, oldest first) → counts.
+ConnectionCounter = Callable[[TeamContext, Sequence[datetime]], ConnectionCounts]
+
+connection_counts: list[ConnectionCounter] = []
+
+#: How many tests a team has ordered.
+ordered_tests: list[Callable[[TeamContext], int]] = []
+
+#: Ends what goes on for a user who is deleted, such as connections to providers and imports, and says how many there
+#: were: (team, user id). Runs in the transaction of the deletion, which holds the user's row.
 Disconnector = Callable[[TeamContext, UUID], int]
 
 disconnectors: list[Disconnector] = []
 
-#: Erases what an app keeps of a user, in the purge scope and a transaction of its own, safe to repeat:
-#: (team, user id) → how many rows were erased, by table.
-Eraser = Callable[[TeamContext, UUID], Mapping[str, int]]
 
+class ErasureWaits(Exception):  # noqa: N818 - reads as what happens
+    """What is left of a user must end by itself before it can be erased; it is looked at again later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Eraser:
+    """Erases what an app keeps of a user.
+
+    `tables`: those it answers for. `portion` erases some of it, what takes a second or two, in the caller's
+    transaction and the purge scope, and says how many rows, by table; nothing where nothing is left. Safe to repeat.
+    ErasureWaits where what is left must end by itself first.
+    """
+
+    tables: frozenset[str]
+    portion: Callable[[TeamContext, UUID], Mapping[str, int]]
+
+
+#: In the order of the apps, from the lowest up. What is above is erased first, for its rows refer to those below.
 erasers: list[Eraser] = []

@@ -15,8 +15,8 @@ class WebhooksConfig(AppConfig):
         """Name our own events, what there is to name, and what we keep of a person."""
         from management import registry as management_registry
         from users import registry as users_registry
-        from webhooks.erasure import user_erase
+        from webhooks.erasure import TABLES, user_portion_erase
 
         event_types_register(EVENT_TYPES)
         management_registry.event_names.append(event_types)
-        users_registry.erasers.append(user_erase)
+        users_registry.erasers.append(users_registry.Eraser(TABLES, user_portion_erase))

@@ -1,20 +1,18 @@
 """Erasing a user: what the outbox and the log hold of a person goes, and what was not sent yet is never sent."""
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import QuerySet
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.principal import TeamContext
-from healthsvc.kernel.scope import SystemScope, system_scope
 from webhooks import walker
 from webhooks.constants import ERASE_ROWS
 from webhooks.models import Attempt, Delivery, Event
 
+TABLES: Final = frozenset(model._meta.db_table for model in (Event, Delivery, Attempt))
 #: Whoever would fan it out later finds nothing to fan out.
 _EVENTS_ERASE: Final = """
 UPDATE webhooks_event
@@ -23,23 +21,16 @@ UPDATE webhooks_event
 """
 
 
-def user_erase(team: TeamContext, user_id: UUID) -> Mapping[str, int]:
-    """Erase a user's payloads and what receivers answered to them; how many rows, by table.
+def user_portion_erase(team: TeamContext, user_id: UUID) -> Mapping[str, int]:
+    """Erase some payloads of a user and what receivers answered to them; how many rows, by table; nothing where none
+    is left.
 
     Messages stay in the log as a type, a time and how their deliveries went; nothing in them leads to the person.
-    What is still owed is cancelled. Portion by portion, each in a transaction of its own: interrupted, it goes on with
-    the next call, and repeated it finds nothing. A request that a pump has in memory at that moment may still arrive.
+    What is still owed is cancelled. Runs in the purge scope. A request that a pump has in memory at that moment may
+    still arrive.
     """
-    erased: Counter[str] = Counter()
-    with system_scope(SystemScope.PURGE):
-        events = Event.objects.for_team(team).filter(user_id=user_id)
-        while portion := _portion_erase(events, user_id):
-            erased.update(portion)
-    return dict(erased)
-
-
-def _portion_erase(events: QuerySet[Event], user_id: UUID) -> dict[str, int]:
-    """Erase some; nothing where none is left. Holds events before their deliveries, as everyone does."""
+    events = Event.objects.for_team(team).filter(user_id=user_id)
+    # Holds events before their deliveries, as everyone does.
     with transaction.atomic():
         ids = list(events.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True)[:ERASE_ROWS])
         if not ids:

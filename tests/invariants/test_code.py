@@ -14,6 +14,7 @@ FUNCTION_LINES = 60
 #: Assign `.status`: the one walker of each lifecycle.
 STATUS_WALKERS: dict[str, str] = {
     "management/jobs.py": "the walker of background jobs",
+    "users/services/erasure.py": "the walker of erasures",
     "webhooks/walker.py": "the walker of deliveries",
     "links/services/walk.py": "the walker of link tokens, connections and pulls",
 }

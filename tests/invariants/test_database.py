@@ -16,6 +16,9 @@ MODELS = [model for label in OURS for model in apps.get_app_config(label).get_mo
 NOT_TEAM_OWNED = {
     "management_team": "the tenant itself; an organisation's, kept apart by the organisation's id",
     "management_management_key": "an organisation's",
+    "management_member": "an organisation's",
+    "management_invite": "an organisation's",
+    "management_organisation_record": "an organisation's; append-only by its own policies",
     "links_provider_hook": "the operator's standing with a vendor; names no team and no person",
 }
 
@@ -127,6 +130,7 @@ UNIQUE_EVERYWHERE = {
     "webhooks_portal_session.cookie_hash": "a hash of 256 random bits; found before its team is known",
     "links_oauth_state.state_hash": "a hash of 256 random bits; found before its team is known",
     "management_team_key.public_id": "found before its team is known; random, tells nothing",
+    "management_team_access_token.token_hash": "a hash of 256 random bits; found before its team is known",
     "management_stored_file.storage_name": "a random name in one folder",
 }
 

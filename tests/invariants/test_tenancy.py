@@ -16,10 +16,14 @@ from tests.clients import ApiClient
 from tests.documents import MANAGEMENT_URLCONF, TEAM_URLCONF, check_documented
 from tests.factories import Tenant, user_make
 from tests.invariants.test_routes import ROUTES, Route
+from tests.users.insuring import insurance_body
+from tests.users.patients import patient_body
 
 #: Bodies and queries that get past validation, by route and method; without them a 422 would hide the question.
 BODIES: dict[str, Any] = {
     "PATCH /v2/user/<user_id>": {"fallback_time_zone": "UTC"},
+    "PATCH /v2/user/<user_id>/info": patient_body(),
+    "POST /v2/user/<user_id>/insurance": insurance_body(),
     "POST /v2/link/token": {"user_id": "{user_id}"},
     "POST /v2/user/<user_id>/sync_complete": {
         "provider": "apple_health_kit",

@@ -15,9 +15,9 @@ from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from management.models import AccessRecord
 from tests.factories import Tenant, user_make
 from tests.webhooks.conftest import deliveries, emit, endpoint_make, pump
+from tests.webhooks.erasing import user_erase
 from tests.webhooks.receiving import Answer, Receiver
 from tests.webhooks.staffing import clerk, superuser
-from webhooks.erasure import user_erase
 from webhooks.models import Endpoint, Event, PortalSession
 from webhooks.services.portal import portal_link_make, portal_open
 

@@ -3,6 +3,7 @@
 from typing import Self
 
 from django.db import models
+from django.db.models.functions import Collate
 
 from healthsvc.kernel.crypto import EncryptedTextField
 from healthsvc.kernel.ids import uuid_random
@@ -59,6 +60,25 @@ class User(models.Model):
                 models.F("id").desc(),
                 condition=models.Q(deleted_at=None),
                 name="users_user_newest_first",
+            ),
+            # For searches by the beginning of either: ranges, which row-level security lets an index answer.
+            models.Index(
+                "team",
+                "environment",
+                Collate("client_user_id", "C"),
+                condition=models.Q(deleted_at=None),
+                name="users_user_by_client_user_id",
+            ),
+            models.Index(
+                fields=["team", "environment", "id"],
+                condition=models.Q(deleted_at=None),
+                name="users_user_by_id",
+            ),
+            # For whoever brings one back.
+            models.Index(
+                fields=["team", "environment", "client_user_id"],
+                condition=models.Q(deleted_at__isnull=False),
+                name="users_user_deleted",
             ),
         ]
 
