@@ -142,17 +142,28 @@ def allowances(
     return allowed
 
 
-def rate_allowance(rate_limit: int, rate_free_at: datetime | None, now: datetime) -> int:
-    """How many messages a limit in messages a second leaves now: a second's worth, less what was spent lately.
+def rate_terms(rate_limit: int) -> tuple[int, int]:
+    """How many messages may go at once, and how many a second go on: together never more than the limit in a second.
 
-    The generic cell rate algorithm: each message moves `rate_free_at` by its share of a second from now on, and it may
-    lie a second ahead. So in any span there are at most `rate_limit` for each second of it, and a second's worth more.
+    A tenth may go at once, for a pump looks only twenty times a second and would lose what came due in between.
     """
+    burst = -(-rate_limit // 10)
+    return burst, max(1, rate_limit - burst + 1)
+
+
+def rate_allowance(rate_limit: int, rate_free_at: datetime | None, now: datetime) -> int:
+    """How many messages a limit in messages a second leaves now.
+
+    The generic cell rate algorithm: each message moves `rate_free_at` on by its share of a second, and it may lie as
+    far ahead as the burst reaches. So no second, wherever it begins, has more messages than the limit.
+    """
+    burst, sustained = rate_terms(rate_limit)
     ahead = max(0, (rate_free_at - now) // _MICROSECOND) if rate_free_at is not None else 0
-    return max(0, _SECOND - ahead) * max(1, rate_limit) // _SECOND
+    return max(0, burst * _SECOND - ahead * sustained) // _SECOND
 
 
 def rate_free_after(rate_limit: int, rate_free_at: datetime | None, count: int, now: datetime) -> datetime:
     """From when on the allowance is whole again once `count` messages are sent now; rounded up, so that none gains."""
     begin = now if rate_free_at is None else max(rate_free_at, now)
-    return begin - _MICROSECOND * (-count * _SECOND // max(1, rate_limit))
+    _burst, sustained = rate_terms(rate_limit)
+    return begin - _MICROSECOND * (-count * _SECOND // sustained)

@@ -18,7 +18,7 @@ from tests.factories import Tenant
 from tests.webhooks.conftest import deliveries, emit, endpoint_make, make_due, pump
 from tests.webhooks.health_making import BEGIN
 from tests.webhooks.receiving import Answer, Receiver
-from webhooks.health import allowances, rate_allowance, rate_free_after
+from webhooks.health import allowances, rate_allowance, rate_free_after, rate_terms
 from webhooks.models import Endpoint, EndpointHealth
 from webhooks.records import OwedEndpoint
 from webhooks.services import health as health_services
@@ -40,12 +40,13 @@ A, B, C, D = (UUID(int=number) for number in range(1, 5))
         (OwedEndpoint(A, struggling=True), 2, 256, None),
         (OwedEndpoint(A, paused_until=BEGIN + timedelta(seconds=1)), 0, 256, None),
         (OwedEndpoint(A, paused_until=BEGIN), 0, 256, 32),
-        (OwedEndpoint(A, rate_limit=5), 0, 256, 5),
-        (OwedEndpoint(A, rate_limit=100), 0, 256, 32),
-        (OwedEndpoint(A, rate_limit=5, rate_free_at=BEGIN + timedelta(seconds=0.4)), 0, 256, 3),
-        (OwedEndpoint(A, rate_limit=5, rate_free_at=BEGIN + timedelta(seconds=1)), 0, 256, None),
-        (OwedEndpoint(A, rate_limit=5, rate_free_at=BEGIN - timedelta(days=1)), 0, 256, 5),
-        (OwedEndpoint(A, rate_limit=5, struggling=True), 0, 256, 2),
+        (OwedEndpoint(A, rate_limit=5), 0, 256, 1),
+        (OwedEndpoint(A, rate_limit=100), 0, 256, 10),
+        (OwedEndpoint(A, rate_limit=1000), 0, 256, 32),
+        (OwedEndpoint(A, rate_limit=100, rate_free_at=BEGIN + timedelta(seconds=0.05)), 0, 256, 5),
+        (OwedEndpoint(A, rate_limit=100, rate_free_at=BEGIN + timedelta(seconds=0.11)), 0, 256, None),
+        (OwedEndpoint(A, rate_limit=100, rate_free_at=BEGIN - timedelta(days=1)), 0, 256, 10),
+        (OwedEndpoint(A, rate_limit=100, struggling=True), 0, 256, 2),
     ],
 )
 def test_what_one_endpoint_may_have(item: OwedEndpoint, in_flight: int, room: int, count: int | None) -> None:
@@ -69,9 +70,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 1_500_000), st.integers(1, 40)), min_s
 
 
 @given(st.integers(1, 5000), STEPS)
-def test_in_any_span_there_is_never_more_than_the_rate_and_one_burst(
-    rate_limit: int, steps: list[tuple[int, int]]
-) -> None:
+def test_in_any_second_there_is_never_more_than_the_limit(rate_limit: int, steps: list[tuple[int, int]]) -> None:
     now, free_at = BEGIN, None
     sent: list[tuple[datetime, int]] = []
     for microseconds, wanted in steps:
@@ -86,19 +85,27 @@ def test_in_any_span_there_is_never_more_than_the_rate_and_one_burst(
 
 
 def _within(sent: list[tuple[datetime, int]], rate_limit: int) -> None:
-    """Each span from one claim to a later one holds at most what the rate gives, and a second's worth."""
+    """No second, from one claim on, holds more than the limit."""
     for place, (begin, _count) in enumerate(sent):
-        total = 0
-        for moment, count in sent[place:]:
-            total += count
-            assert total <= rate_limit * (moment - begin).total_seconds() + rate_limit + 1e-6
+        end = begin + timedelta(seconds=1)
+        assert sum(count for moment, count in sent[place:] if moment < end) <= rate_limit
 
 
-def test_a_whole_second_gives_the_whole_rate() -> None:
+@pytest.mark.parametrize(
+    ("rate_limit", "terms"), [(1, (1, 1)), (3, (1, 3)), (10, (1, 10)), (20, (2, 19)), (999, (100, 900))]
+)
+def test_a_limit_is_a_burst_and_a_rate(rate_limit: int, terms: tuple[int, int]) -> None:
+    assert rate_terms(rate_limit) == terms
+
+
+def test_what_was_spent_comes_back_at_the_rate() -> None:
     for rate_limit in (1, 3, 7, 1000, 99_999):
-        free_at = rate_free_after(rate_limit, None, rate_limit, BEGIN)
+        burst, sustained = rate_terms(rate_limit)
+        free_at = rate_free_after(rate_limit, None, burst, BEGIN)
         assert rate_allowance(rate_limit, free_at, BEGIN) == 0
-        assert rate_allowance(rate_limit, free_at, BEGIN + timedelta(seconds=1, microseconds=1)) == rate_limit
+        one = timedelta(microseconds=-(-1_000_000 // sustained) + 1)
+        assert rate_allowance(rate_limit, free_at, BEGIN + one) == 1
+        assert rate_allowance(rate_limit, free_at, BEGIN + burst * one) == burst
 
 
 def _claim_turn(endpoint: Endpoint, wanted: int, now: datetime) -> int:
@@ -178,13 +185,13 @@ def test_without_limits_there_are_no_books(team: Tenant, endpoint: Endpoint) -> 
 
 
 def test_the_books_are_read_anew_under_the_lock(team: Tenant, hook: Receiver) -> None:
-    endpoint = endpoint_make(team, f"{hook.url}/hook", rate_limit=4)
-    stale = [OwedEndpoint(endpoint.pk, 4)]
+    endpoint = endpoint_make(team, f"{hook.url}/hook", rate_limit=43)
+    stale = [OwedEndpoint(endpoint.pk, 43)]  # five at once, 39 a second
     with system_scope(SystemScope.DELIVERY), transaction.atomic():
         health_services.rates_hold(stale, BEGIN)
         health_services.rates_spend({endpoint.pk: 3}, BEGIN)
         (fresh,) = health_services.rates_hold(stale, BEGIN)
-        assert fresh.rate_free_at == BEGIN + timedelta(seconds=0.75)
+        assert fresh.rate_free_at == BEGIN + timedelta(microseconds=76_924)
         assert allowances([fresh], in_flight={}, room=9, now=BEGIN) == {endpoint.pk: 1}
 
 
@@ -194,13 +201,13 @@ def test_the_pump_keeps_to_a_rate_limit_and_retries_count_too(
     now = [clock.now()]
     monkeypatch.setattr(clock, "now", lambda: now[0])
     hook.answers = [Answer(500)]
-    endpoint_make(team, f"{hook.url}/hook", rate_limit=3)
+    endpoint_make(team, f"{hook.url}/hook", rate_limit=22)  # three at once, 20 a second
     for _ in range(5):
         emit(team)
     assert pump(run_seconds=0.3).attempted == 3
     make_due()
-    assert pump(run_seconds=0.3).attempted == 0, "the second is not over"
-    now[0] += timedelta(seconds=0.34)
+    assert pump(run_seconds=0.3).attempted == 0, "none is free again"
+    now[0] += timedelta(seconds=0.051)
     make_due()
     assert pump(run_seconds=0.3).attempted == 1
     now[0] += timedelta(seconds=10)
