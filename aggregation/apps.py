@@ -10,7 +10,7 @@ class AggregationConfig(AppConfig):
 
     def ready(self) -> None:
         """Name our events to the webhooks app."""
-        from aggregation.events import event_types
+        from aggregation.event_types import event_types
         from webhooks.registry import event_types_register
 
         event_types_register(event_types())

@@ -72,15 +72,16 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "healthsvc.kernel.middleware.RequestMiddleware",
+    # Those that only add headers come first: what the next one refuses has them too.
     "healthsvc.pages.SecurityHeadersMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "healthsvc.kernel.middleware.RequestMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "management.staff.StaffScopeMiddleware",
 ]
 

@@ -7,7 +7,9 @@ import structlog
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import InterfaceError, OperationalError, connection
 
-from webhooks.pump import PumpOptions, pump_run
+from healthsvc.kernel.scope import SystemScope, system_scope
+from webhooks import selectors
+from webhooks.pump import PumpOptions, PumpReport, pump_run
 
 log = structlog.get_logger(__name__)
 
@@ -24,13 +26,14 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Whether to stay."""
-        parser.add_argument("--once", action="store_true", help="end when nothing is owed now")
+        parser.add_argument(
+            "--once", action="store_true", help="end when nothing is due now; what waits for a later attempt stays"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run pumps one after another; an outage of the database is waited out."""
         if options["once"]:
-            report = pump_run(PumpOptions(idle_seconds=0))
-            self.stdout.write(f"{report.attempted} attempts, {report.delivered} delivered")
+            self._run_once()
             return
         self.stdout.write("Delivering webhooks; Ctrl-C ends it.")
         try:
@@ -38,6 +41,26 @@ class Command(BaseCommand):
                 self._run()
         except KeyboardInterrupt:
             self.stdout.write("Stopped; what was in flight is sent again when its lease runs out.")
+
+    def _run_once(self) -> None:
+        """A pump takes up nothing new after a while, so as many as it takes; an outage of the database ends it.
+
+        The last one looks on for as long as any pump: events whose wake-up was for what it took have none of their own.
+        """
+        reports: list[PumpReport] = []
+        while True:
+            report = pump_run(PumpOptions(idle_seconds=0))
+            reports.append(report)
+            with system_scope(SystemScope.DELIVERY):
+                if not selectors.is_anything_owed():
+                    break
+            if not report.attempted and not report.fanned_out:
+                time.sleep(_REST_SECONDS)  # what is due is held by somebody
+        if any(report.attempted or report.fanned_out for report in reports):
+            reports.append(pump_run(PumpOptions()))
+        attempted = sum(report.attempted for report in reports)
+        delivered = sum(report.delivered for report in reports)
+        self.stdout.write(f"{attempted} attempts, {delivered} delivered")
 
     def _run(self) -> None:
         try:
