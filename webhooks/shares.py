@@ -74,7 +74,7 @@ def allowances(
     Endpoints that are not known to answer quickly get at most half of the pump together, and so does each team, of
     which such endpoints of its own get half again.
     """
-    doubtful_left = capacity // 2 - sum(count for one, count in in_flight.items() if standings.is_doubtful(one))
+    doubtful_left = _part(capacity, 2) - sum(count for one, count in in_flight.items() if standings.is_doubtful(one))
     willing = [item for item in owed if item.paused_until is None or item.paused_until <= now]
     teams = _team_shares(willing, in_flight, capacity, standings)
     allowed: dict[UUID, int] = {}
@@ -112,9 +112,14 @@ def _team_shares(
         if standings.is_doubtful(one):
             doubtful[standings.teams[one]] += count
     endpoints = Counter(item.team_id for item in owed)
-    left = {team_id: capacity // 2 - taken[team_id] for team_id in endpoints}
+    left = {team_id: _part(capacity, 2) - taken[team_id] for team_id in endpoints}
     return {
         # Evenly, for most are owed less than they may have: what one leaves is another's at the next look.
-        team_id: _TeamShare(left[team_id], capacity // 4 - doubtful[team_id], max(1, left[team_id] // count))
+        team_id: _TeamShare(left[team_id], _part(capacity, 4) - doubtful[team_id], max(1, left[team_id] // count))
         for team_id, count in endpoints.items()
     }
+
+
+def _part(capacity: int, parts: int) -> int:
+    """A part of a pump: one at least, so that the smallest pump delivers too."""
+    return max(1, capacity // parts)

@@ -30,6 +30,8 @@ REPLY_MAXIMUM_BYTES: Final = 10_000_000
 #: How long an idle connection of a session is kept for the next request to the same origin.
 _KEEP_ALIVE_SECONDS: Final = 30.0
 _CHUNK_BYTES: Final = 65_536
+#: How long the body of a reply is waited for of which the status is what matters.
+_CUT_BODY_SECONDS: Final = 2.0
 #: How long a name server may take, and how often all are asked; each time twice as long.
 _NAME_TRY_SECONDS: Final = 3.0
 _NAME_TRIES: Final = 2
@@ -153,7 +155,8 @@ class OutboundSession:
         maximum_bytes: int = REPLY_MAXIMUM_BYTES,
         cut: bool = False,
     ) -> HttpReply:
-        """One request and its whole reply. With `cut` a longer body is cut at `maximum_bytes` instead of refused.
+        """One request and its whole reply. With `cut` a longer body is cut at `maximum_bytes` instead of refused,
+        and one that does not come, or breaks off, is left out: the status is what matters then.
 
         `timeout_seconds` holds for everything from resolving the name to the last byte. Raises OutboundError.
         """
@@ -191,7 +194,10 @@ class OutboundSession:
             async with self._session(loopback=target.loopback).request(
                 method, target.url, data=body, headers=sent, allow_redirects=False, timeout=_timeout(timeout_seconds)
             ) as response:
-                content = await _read(response, maximum_bytes, cut)
+                if cut:
+                    content = await _read_cut(response, maximum_bytes)
+                else:
+                    content = await _read(response, maximum_bytes, cut=False)
                 return HttpReply(response.status, response.headers, content)
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
             raise OutboundError(_failure_of(error)) from error
@@ -280,6 +286,16 @@ def _session_make(rules: AddressRules, names: _Names, *, loopback: bool) -> aioh
     return aiohttp.ClientSession(
         connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False, headers={"User-Agent": USER_AGENT}
     )
+
+
+async def _read_cut(response: aiohttp.ClientResponse, maximum_bytes: int) -> bytes:
+    """The beginning of a body that is nice to have: what is slow or broken takes nothing from the status that came."""
+    try:
+        async with asyncio.timeout(_CUT_BODY_SECONDS):
+            return await _read(response, maximum_bytes, cut=True)
+    except (aiohttp.ClientError, OSError):  # a timeout is one
+        response.close()
+        return b""
 
 
 async def _read(response: aiohttp.ClientResponse, maximum_bytes: int, cut: bool) -> bytes:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import socket
+import threading
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -93,6 +94,39 @@ def test_the_limit_holds_for_the_inflated_reply(server: Receiver) -> None:
     server.otherwise = Answer(200, {"Content-Encoding": "deflate"}, zlib.compress(bytes(5_000_000)))
     assert failure("GET", server.url, maximum_bytes=1_000_000) is OutboundFailure.TOO_LARGE
     assert fetch("GET", server.url, timeout_seconds=5).body == bytes(5_000_000)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nnever the rest", marks=pytest.mark.slow),
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbreaks off",
+    ],
+)
+def test_a_status_counts_though_its_body_never_comes_where_that_is_wanted(settings: Settings, reply: bytes) -> None:
+    """The first connection stays open until the caller hangs up, the last is closed in the middle of the body."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        settings.LOOPBACK_ORIGINS = [url]
+
+        def answer() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(reply)
+                if b"never" in reply:
+                    connection.recv(1)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+
+        async def cut() -> HttpReply:
+            async with OutboundSession() as session:
+                return await session.request("POST", url, timeout_seconds=30, body=b"{}", maximum_bytes=10, cut=True)
+
+        found = asyncio.run(cut())
+        thread.join(30)
+    assert found.status == 200
 
 
 def test_a_large_reply_can_be_cut(server: Receiver) -> None:

@@ -16,7 +16,7 @@ from pytest_django import Settings
 
 from healthsvc.kernel.http import fetch
 from tests.factories import Tenant
-from tests.webhooks.conftest import deliveries, emit
+from tests.webhooks.conftest import deliveries, emit, make_due, pump
 from tests.webhooks.receiving import Answer, Receiver
 from webhooks.management.commands import webhooks_pump
 from webhooks.models import Endpoint
@@ -92,6 +92,20 @@ def test_a_port_in_use_is_told_in_a_sentence() -> None:
     assert refused.value.returncode == 1
     with pytest.raises(CommandError, match=r"^--port must be between 0 and 65535\.$"):
         call_command("webhook_receiver", "--port", "65536")
+
+
+@pytest.mark.django_db
+def test_a_pump_that_runs_once_does_not_wait_for_an_endpoint_that_asked_for_a_pause(
+    team: Tenant, endpoint: Endpoint, hook: Receiver
+) -> None:
+    hook.answers = [Answer(429, {"Retry-After": "3600"})]
+    emit(team)
+    pump()
+    emit(team)
+    make_due()
+    out = StringIO()
+    call_command("webhooks_pump", "--once", stdout=out)
+    assert out.getvalue() == "0 attempts, 0 delivered\n"
 
 
 @pytest.mark.django_db

@@ -15,6 +15,8 @@ log = structlog.get_logger(__name__)
 
 #: Between looks at the database when nothing is owed.
 _REST_SECONDS = 0.2
+#: With `--once`: so many pumps in a row that could take nothing of what is due end it.
+_IN_VAIN_MAXIMUM = 3
 #: After the database could not be reached.
 _OUTAGE_REST_SECONDS = 2.0
 
@@ -48,14 +50,16 @@ class Command(BaseCommand):
         The last one looks on for as long as any pump: events whose wake-up was for what it took have none of their own.
         """
         reports: list[PumpReport] = []
-        while True:
+        in_vain = 0
+        while in_vain < _IN_VAIN_MAXIMUM:
             report = pump_run(PumpOptions(idle_seconds=0))
             reports.append(report)
             with system_scope(SystemScope.DELIVERY):
                 if not selectors.is_anything_owed():
                     break
-            if not report.attempted and not report.fanned_out:
-                time.sleep(_REST_SECONDS)  # what is due is held by somebody
+            in_vain = 0 if report.attempted or report.fanned_out else in_vain + 1
+            if in_vain:
+                time.sleep(_REST_SECONDS)  # what is due is held by somebody, or by its endpoint's pause or limit
         if any(report.attempted or report.fanned_out for report in reports):
             reports.append(pump_run(PumpOptions()))
         attempted = sum(report.attempted for report in reports)
