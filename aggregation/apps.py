@@ -11,7 +11,7 @@ class AggregationConfig(AppConfig):
     def ready(self) -> None:
         """Name our events, what ends with a user, and what we keep of one."""
         from aggregation.erasure import TABLES, imports_end, user_portion_erase
-        from aggregation.events import event_types
+        from aggregation.event_types import event_types
         from users import registry as users_registry
         from webhooks.registry import event_types_register
 

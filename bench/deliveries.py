@@ -1,4 +1,4 @@
-"""Webhook deliveries: how many a second, what TLS costs, how soon after the commit, and beside an endpoint that hangs.
+"""Webhook deliveries: how many a second, what TLS and failures cost, how soon, and beside an endpoint that hangs.
 
 The pump, the receiver, the bare client, the producer and the worker are programs of their own. A message that is
 missing or arrives twice is an error; a slow one is told.
@@ -174,6 +174,30 @@ def rates(tenant: Tenant, folder: Path, options: Options, targets: Targets, *, t
     targets.at_least(f"deliveries a core and second, {name}", cpu, 1000 if tls else 2000)
 
 
+def failures(tenant: Tenant, folder: Path, options: Options, targets: Targets) -> None:
+    """Attempts that fail, with answers as large as are read and as hostile to scrub, beside small ones."""
+    rate: dict[str, float] = {}
+    with receiving(folder, tls=False) as receiver:
+        environment = _environment(receiver)
+        for kind in ("small", "large"):
+            paths = [f"/fail-{kind}/{number}" for number in range(ENDPOINTS)]
+            _endpoints(tenant, receiver, paths)
+            messages, _ = _owe(tenant, max(1, options.deliveries // ENDPOINTS // 4))
+            took = _took(environment, "pump")
+            # A first wait may be over before the last first attempt is made.
+            found = {(path, message) for path, message, _ in receiver.arrivals()}
+            if found != {(path, message) for path in paths for message in messages}:
+                raise WrongAnswerError(f"{len(found)} of {len(paths) * len(messages)} deliveries were tried.")
+            rate[kind] = took.count / took.cpu_seconds
+    ratio = rate["large"] / rate["small"]
+    print(
+        f"\nFailed attempts for each CPU-second: {rate['small']:,.0f} with small answers,"
+        f" {rate['large']:,.0f} with 4 KB, ratio {ratio:.2f}",
+        flush=True,
+    )
+    targets.at_least("failed attempts with answers of 4 KB, over small ones", ratio, 0.5)
+
+
 def _owe(tenant: Tenant, events: int) -> tuple[list[str], str]:
     """Commit events in one transaction; their message ids, and a body."""
     with team_scope(tenant.context), transaction.atomic():
@@ -275,11 +299,12 @@ def _quantiles(ordered: Sequence[float]) -> str:
 
 
 def measure(options: Options, targets: Targets) -> None:
-    """All four, on a database of their own."""
+    """All of it, on a database of their own."""
     with tempfile.TemporaryDirectory() as name, stage() as tenant:
         folder = Path(name)
         rates(tenant, folder, options, targets, tls=False)
         rates(tenant, folder, options, targets, tls=True)
+        failures(tenant, folder, options, targets)
         delays(tenant, folder, options, targets)
         isolation(tenant, folder, options, targets)
 

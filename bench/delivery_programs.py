@@ -30,7 +30,7 @@ def pump() -> None:
 
     wall, cpu = time.perf_counter(), time.process_time()
     report = pump_run(PumpOptions(idle_seconds=0, run_seconds=600))
-    _say(report.delivered, time.perf_counter() - wall, time.process_time() - cpu)
+    _say(report.attempted, time.perf_counter() - wall, time.process_time() - cpu)
 
 
 def bare(url: str, count: str, body: str) -> None:

@@ -12,6 +12,8 @@ import time
 #: Requests to a path that begins so are answered late, as late as is asked for.
 HANGING = b"/hang"
 _ANSWER = b"HTTP/1.1 204 No Content\r\n\r\n"
+#: Requests to paths that begin so fail, with an answer of a few bytes or of as many as are read of one.
+FAILING = {b"/fail-small": b"no", b"/fail-large": b"a.1-" * 1024}
 
 
 class Receiving(asyncio.Protocol):
@@ -48,11 +50,15 @@ class Receiving(asyncio.Protocol):
         if path.startswith(HANGING):
             asyncio.get_running_loop().call_later(Receiving.hang_seconds, self._answer)
         else:
-            self._answer()
+            self._answer(next((body for begin, body in FAILING.items() if path.startswith(begin)), None))
 
-    def _answer(self) -> None:
-        if not self.transport.is_closing():
+    def _answer(self, failure: bytes | None = None) -> None:
+        if self.transport.is_closing():
+            return
+        if failure is None:
             self.transport.write(_ANSWER)
+        else:
+            self.transport.write(b"HTTP/1.1 500 No\r\nContent-Length: %d\r\n\r\n" % len(failure) + failure)
 
     def _arrivals(self) -> None:
         body = "\n".join(Receiving.arrived).encode()

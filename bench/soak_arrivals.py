@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 
 from healthsvc.kernel.scope import team_scope
 from tests.factories import Tenant
+from webhooks.constants import CLAIM_ROWS, IN_FLIGHT_ENDPOINT_MAXIMUM, IN_FLIGHT_MAXIMUM
 from webhooks.models import Delivery, Event
 from webhooks.states import DeliveryStatus
 
@@ -108,6 +109,16 @@ def doubles(arrivals: Sequence[Arrival]) -> int:
     """How often a receiver took what it had already taken."""
     taken = Counter((one.path, one.message_id) for one in arrivals if one.is_taken)
     return taken.total() - len(taken)
+
+
+def doubles_maximum(kills: int, endpoints: int, slots: int) -> int:
+    """How much may come twice: what was in flight at each kill, and that is one claimed batch at most.
+
+    Each slot has a pump that takes up, and one that waits for its last answers; to one endpoint each has at most so
+    many requests in flight that are not acknowledged.
+    """
+    in_flight = min(IN_FLIGHT_MAXIMUM, IN_FLIGHT_ENDPOINT_MAXIMUM * endpoints)
+    return kills * min(CLAIM_ROWS * slots, 2 * slots * in_flight)
 
 
 def missing(acknowledged: Sequence[Acknowledged], arrivals: Sequence[Arrival], path: str) -> set[str]:

@@ -16,7 +16,7 @@ from typing import Final
 from bench.soak_arrivals import Acknowledged
 from bench.soak_delivering import Running, Scenario, running
 from bench.stage import load_note
-from webhooks.constants import IN_FLIGHT_MAXIMUM, LEASE_SECONDS
+from webhooks.constants import CLAIM_ROWS, LEASE_SECONDS
 
 _SEED: Final = 7
 
@@ -213,7 +213,7 @@ def main() -> None:
     names = [one for one in sys.argv[1:] if not one.startswith("--")]
     # Told to end, it ends its programs first.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    print(f"Soak of deliveries, at most {IN_FLIGHT_MAXIMUM} in flight in a pump. {load_note()}", flush=True)
+    print(f"Soak of deliveries, at most {CLAIM_ROWS} may come twice for each kill. {load_note()}", flush=True)
     problems = soak(SMALL if "--small" in options else WHOLE, names)
     for problem in problems[:50]:
         print(f"  WRONG {problem}")

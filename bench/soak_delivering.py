@@ -12,6 +12,7 @@ from typing import Final
 from uuid import UUID
 
 import orjson
+from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 from django.test import override_settings
 
@@ -23,6 +24,7 @@ from bench.soak_arrivals import (
     arrivals_read,
     attempt_problems,
     doubles,
+    doubles_maximum,
     kept_read,
     message_ids,
     missing,
@@ -34,7 +36,6 @@ from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from tests.factories import Tenant, tenant_make
 from tests.links.simulators import call
 from webhooks import services
-from webhooks.constants import IN_FLIGHT_MAXIMUM
 from webhooks.models import Delivery, EndpointHealth
 from webhooks.states import OPEN, DeliveryStatus
 
@@ -191,12 +192,13 @@ class Scenario:
         stopped_at = time.time()
         self._drain(limit_seconds)
         acknowledged, arrivals = self.acknowledged(), self._arrivals()
-        maximum = self.kills * IN_FLIGHT_MAXIMUM
+        maximum = doubles_maximum(self.kills, len(self.endpoints), settings.WEBHOOK_PUMPS)
         last = max((one.at_seconds for one in arrivals if one.is_taken), default=stopped_at)
         print(
             f"    {len(acknowledged)} acknowledged, {len({one.message_id for one in arrivals if one.is_taken})}"
             f" arrived in {len(arrivals)} requests at {len(self.endpoints)} endpoints, {doubles(arrivals)} came twice"
-            f" after {self.kills} kills, the last {max(0.0, last - stopped_at):.0f} s after the last commit",
+            f" after {self.kills} kills ({maximum} may), the last {max(0.0, last - stopped_at):.0f} s after the last"
+            f" commit",
             flush=True,
         )
         committed = message_ids(self.tenant)

@@ -97,8 +97,11 @@ app.conf.update(
     accept_content=["json"],
     timezone="UTC",
     enable_utc=True,
-    # Imports run for minutes; a worker of their own takes them, so that nothing else ever waits for one.
-    task_routes={"aggregation.apple_health_import": {"queue": "imports"}},
+    # Imports, repairs and purges run for minutes; a worker of their own takes them, so that nothing else ever waits.
+    task_routes={
+        name: {"queue": "imports"}
+        for name in ("aggregation.apple_health_import", "webhooks.repair_run", "webhooks.purge")
+    },
     beat_schedule={
         name: {"task": task, "schedule": seconds, "options": {"expires": seconds}}
         for name, task, seconds in (

@@ -1,6 +1,6 @@
 """The generated page of events: the envelope, every event, and what each carries, from the OpenAPI document."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -10,7 +10,7 @@ from django.conf import settings
 from healthsvc.documents import openapi_document
 from healthsvc.kernel.typing import JSONValue
 from webhooks.constants import BODY_MAXIMUM_BYTES
-from webhooks.registry import EventType, event_types
+from webhooks.registry import EXAMPLE_CLIENT_USER_ID, EXAMPLE_USER_ID, EventGroup, EventType, event_types
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -31,6 +31,11 @@ Every delivery has this body:
 | `user_id` | uuid or null | the user that the event is about; null where it is about none |
 | `client_user_id` | string or null | your own reference of that user, as you gave it: any text |
 
+**Examples.** The samples below are what is sent when somebody asks for an event now, in the portal, in the admin or at
+`…/test`: with your `team_id`, and to one endpoint only. They name nobody: `client_user_id` is
+`{example_client_user_id}`, and no user has the id `{example_user_id}`. Their values are of one
+invented person's day.
+
 **Created and updated.** `.created` tells of samples and summaries that were not there, `.updated` of those that have
 another content now; what comes again unchanged is no event. A sample is known by its resource, source (provider, type,
 app, device) and timestamp, a summary by its `id`; the newest version replaces the others.
@@ -42,9 +47,12 @@ both routes 400 kB, a meal of 500 foods 2 MB; more where texts are not plain ASC
 **First backfill.** `provider.connection.created`, then one `historical.data.<resource>.created` without data for each
 resource that can be read now; what comes later are daily events.
 
-**Channels.** An endpoint may choose events by channel: `user.<user_id>` has all of a user's; others are in the table.
+**Channels.** An endpoint may choose events by channel: `user.<user_id>` has all of a user's; others are in the tables.
 
 ## All events
+"""
+_INDEX_HEAD: Final = """
+### {group}
 
 | event | when | channels | data |
 |---|---|---|---|
@@ -58,11 +66,22 @@ def events_page(notice: str) -> str:
     for event in event_types().values():
         sections.setdefault(document.shape_name(event), []).append(event)
     shared = document.shared_shapes([events[0] for events in sections.values()])
-    parts = [notice, _INTRO.format(maximum=BODY_MAXIMUM_BYTES // 1024)]
-    parts += [_index_row(event, _title(events)) for events in sections.values() for event in events]
+    intro = _INTRO.format(
+        maximum=BODY_MAXIMUM_BYTES // 1024,
+        example_user_id=EXAMPLE_USER_ID,
+        example_client_user_id=EXAMPLE_CLIENT_USER_ID,
+    )
+    parts = [notice, intro, *_index(sections.values())]
     parts += [_section(events, document, shared) for events in sections.values()]
     parts += [_shared_section(name, document, shared) for name in shared]
     return "".join(parts)
+
+
+def _index(sections: Collection[Sequence[EventType]]) -> Iterator[str]:
+    """The tables of all events, one for each group."""
+    for group in EventGroup:
+        yield _INDEX_HEAD.format(group=group)
+        yield from (_index_row(one, _title(events)) for events in sections for one in events if one.group is group)
 
 
 def _index_row(event: EventType, title: str) -> str:

@@ -72,15 +72,16 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "healthsvc.kernel.middleware.RequestMiddleware",
+    # Those that only add headers come first: what the next one refuses has them too.
     "healthsvc.pages.SecurityHeadersMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "healthsvc.kernel.middleware.RequestMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "management.staff.StaffScopeMiddleware",
 ]
 
@@ -252,6 +253,9 @@ SPECTACULAR_SETTINGS = {
         "JobStatusEnum": "webhooks.log_serializers.JOB_STATUSES",
         "DeliveryStatusEnum": "webhooks.log_serializers.DELIVERY_STATUSES",
         "EndpointStatusEnum": "webhooks.serializers.ENDPOINT_STATUSES",
+        "KeyRole": "management.constants.KeyRole",
+        "MemberRole": "management.constants.MemberRole",
+        "EnvironmentEnum": "healthsvc.kernel.rows.ENVIRONMENT_CHOICES",
         "Gender": "users.constants.Gender",
         "ResponsibleRelationship": "users.constants.ResponsibleRelationship",
         "PayorCodeExternalProvider": "users.constants.PayorProvider",

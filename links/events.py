@@ -4,12 +4,12 @@ from typing import Final
 
 from healthsvc.kernel.typing import JSONObject
 from links.serializers import ConnectionCreatedEvent, ConnectionErrorEvent
-from webhooks.registry import PROVIDER_CHANNEL, EventType
+from webhooks.registry import EXAMPLE_USER_ID, PROVIDER_CHANNEL, EventGroup, EventType
 
 CONNECTION_CREATED: Final = "provider.connection.created"
 CONNECTION_ERROR: Final = "provider.connection.error"
 
-_USER_ID: Final = "0f7c6f6e-7d0e-4f43-9a3b-0a4c7d9b6e11"
+_USER_ID: Final = str(EXAMPLE_USER_ID)
 _PROVIDER: Final[JSONObject] = {
     "name": "Oura",
     "slug": "oura",
@@ -37,6 +37,7 @@ EVENT_TYPES: Final = (
         },
         ConnectionCreatedEvent,
         (PROVIDER_CHANNEL,),
+        EventGroup.CONNECTIONS,
     ),
     EventType(
         CONNECTION_ERROR,
@@ -54,5 +55,6 @@ EVENT_TYPES: Final = (
         },
         ConnectionErrorEvent,
         (PROVIDER_CHANNEL,),
+        EventGroup.CONNECTIONS,
     ),
 )

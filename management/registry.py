@@ -7,8 +7,8 @@ from healthsvc.kernel.principal import TeamContext
 #: Every slug that a team's `link_providers` may name.
 provider_slugs: list[Callable[[], Collection[str]]] = []
 
-#: Every event type that a team's `event_type_prefixes` may name, whole or by its first words.
-event_names: list[Callable[[], Collection[str]]] = []
+#: Whether words name events, whole or by their beginning, so that a team's `event_type_prefixes` may have them.
+event_prefix_rules: list[Callable[[str], bool]] = []
 
 #: Erases some of what an app keeps of a deleted team in one environment, in the purge scope and a transaction of its
 #: own, safe to repeat; says whether nothing is left. In the order in which they must run.
@@ -23,5 +23,4 @@ def provider_slugs_known() -> frozenset[str]:
 
 def is_event_prefix(text: str) -> bool:
     """Whether `text` is an event type, or the first words of some, with or without `.*` behind."""
-    words = text.removesuffix(".*")
-    return any(name == words or name.startswith(f"{words}.") for names in event_names for name in names())
+    return any(names_events(text) for names_events in event_prefix_rules)

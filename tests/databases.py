@@ -80,6 +80,7 @@ def url_with_database(url: str, name: str) -> str:
 
 def _migrations_digest() -> str:
     digest = hashlib.sha256()
-    for path in [*sorted(ROOT.glob("*/migrations/*.py")), ROOT / "healthsvc/kernel/row_security.py"]:
+    made_by = ("healthsvc/kernel/row_security.py", "users/icd10cm.py", "users/services/diagnoses.py")
+    for path in [*sorted(ROOT.glob("*/migrations/*.py")), *(ROOT / name for name in made_by)]:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -3,7 +3,7 @@
 from django.apps import AppConfig
 
 from webhooks.events import EVENT_TYPES
-from webhooks.registry import event_types, event_types_register
+from webhooks.registry import event_types_register, is_event_prefix
 
 
 class WebhooksConfig(AppConfig):
@@ -18,5 +18,5 @@ class WebhooksConfig(AppConfig):
         from webhooks.erasure import TABLES, user_portion_erase
 
         event_types_register(EVENT_TYPES)
-        management_registry.event_names.append(event_types)
+        management_registry.event_prefix_rules.append(is_event_prefix)
         users_registry.erasers.append(users_registry.Eraser(TABLES, user_portion_erase))

@@ -27,6 +27,8 @@ FAN_OUT_DELIVERIES: Final = 2000
 PUMP_IDLE_SECONDS: Final = 1.0
 #: A pump ends after this, so that a worker's slot is free for others; it asks for a successor if work is left.
 PUMP_RUN_SECONDS: Final = 20.0
+#: It stays longer where something is due within this: the first of the waits after failures, with its jitter.
+PUMP_LINGER_SECONDS: Final = 10.0
 PUMP_POLL_SECONDS: Final = 0.05
 PUMP_TASK: Final = "webhooks.pump_run"
 #: Between two looks of a pump that has work, so that it takes up and writes many at once.
@@ -45,6 +47,8 @@ PUMP_LOCK: Final = 7_274_002
 #: How much of an answer is read, and how much of a failed one is kept.
 ANSWER_READ_BYTES: Final = 4096
 EXCERPT_CHARACTERS: Final = 250
+#: How much of it is scrubbed for that: what is scrubbed gets shorter.
+EXCERPT_SOURCE_CHARACTERS: Final = 4 * EXCERPT_CHARACTERS
 
 #: A body is kept below this wherever what it tells of can be cut into several: receivers and the proxies before them
 #: refuse large ones, some from 256 KiB on. A summary is never cut.
@@ -112,6 +116,8 @@ TOTAL_ATTEMPTS_FAILED: Final = "attempts_failed"
 TOTAL_DELIVERIES_EXHAUSTED: Final = "deliveries_exhausted"
 TOTAL_ATTEMPT_MILLISECONDS: Final = "attempt_milliseconds"
 
+#: A message's id is this and its event's.
+MESSAGE_PREFIX: Final = "msg_"
 LIST_LIMIT_DEFAULT: Final = 50
 LIST_LIMIT_MAXIMUM: Final = 250
 #: The channel of a user is this and the user's id.
@@ -134,10 +140,15 @@ REPAIR_TASK: Final = "webhooks.repair_run"
 REPAIR_SECONDS: Final = 3600
 #: Repairs of an endpoint that a list shows.
 REPAIRS_SHOWN: Final = 20
+#: Repairs of a team and environment that are open at once: they are worked one after the other, with those of others.
+REPAIRS_OPEN_MAXIMUM: Final = 5
 #: A repair may begin this much before what is kept, so that "as far back as can be" is not refused for a second.
 REPAIR_AGE_SLACK_SECONDS: Final = 3600
 #: Event types that are named to someone who has mistyped one.
 SUGGESTIONS_MAXIMUM: Final = 3
+#: Of mistyped ones in a list, how many are told, and to how many of them near names are looked for.
+UNKNOWN_TYPES_TOLD: Final = 20
+UNKNOWN_TYPES_HINTED: Final = 5
 
 #: Endpoints a team may have in one environment: each event is compared with each.
 ENDPOINTS_MAXIMUM: Final = 50
@@ -153,6 +164,10 @@ FAILING_MAXIMUM_SECONDS: Final = 5 * 24 * 3600
 CONNECTION_FAILURES_STRUGGLING: Final = 3
 #: Requests in flight to an endpoint that lets them hang: they show when it is back, and cost others nothing.
 IN_FLIGHT_STRUGGLING_MAXIMUM: Final = 2
+#: Of one that this pump has no quick answer of yet.
+IN_FLIGHT_UNPROVEN_MAXIMUM: Final = 4
+#: An answer is quick below this: slower ones, one after the other, would fill a pump.
+QUICK_SECONDS: Final = 3
 #: The pause that a 429 without a Retry-After asks for.
 OVERLOAD_PAUSE_SECONDS: Final = 60
 #: Letters that a mail server did not take are tried again after as long as they are old, within these bounds.

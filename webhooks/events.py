@@ -12,6 +12,8 @@ WEBHOOK_ENDPOINT_DISABLED: Final = "webhook.endpoint.disabled"
 WEBHOOK_ENDPOINT_FAILING: Final = "webhook.endpoint.failing"
 WEBHOOK_TEST: Final = "webhook.test"
 
+#: Of examples.
+_ENDPOINT_ID: Final = "01934c7e-3c40-7b12-9f05-6ad8e1c2b437"
 _UUID: Final[JSONObject] = {"type": "string", "format": "uuid"}
 
 
@@ -27,7 +29,7 @@ EVENT_TYPES: Final = (
         {
             "message_id": "msg_01934c7e-8f6a-7c31-9a55-3f0c5b0d8a11",
             "event_type": "daily.data.sleep.created",
-            "endpoint_id": "01934c7e-2b1d-7d04-8a7e-51d2f9b7c6aa",
+            "endpoint_id": _ENDPOINT_ID,
             "attempts": 8,
             "last_attempt": {"attempted_at": "2026-11-21T08:00:00+00:00", "status_code": 500, "error": None},
         },
@@ -51,7 +53,7 @@ EVENT_TYPES: Final = (
         "An endpoint was disabled because it failed for five days, or because it answered 410; what it was owed is "
         "cancelled. Goes to the team's other endpoints.",
         {
-            "endpoint_id": "01934c7e-2b1d-7d04-8a7e-51d2f9b7c6aa",
+            "endpoint_id": _ENDPOINT_ID,
             "url": "https://example.com/hooks",
             "reason": "failing",
             "disabled_at": "2026-11-21T08:00:00+00:00",
@@ -72,9 +74,9 @@ EVENT_TYPES: Final = (
     EventType(
         WEBHOOK_ENDPOINT_FAILING,
         "Every attempt at an endpoint has failed for twelve hours or longer. It is disabled if that goes on for five "
-        "days.",
+        "days. Goes to the team's other endpoints.",
         {
-            "endpoint_id": "01934c7e-2b1d-7d04-8a7e-51d2f9b7c6aa",
+            "endpoint_id": _ENDPOINT_ID,
             "failing_since": "2026-11-16T07:30:00+00:00",
             "disabled_after": "2026-11-21T07:30:00+00:00",
         },
@@ -91,7 +93,7 @@ EVENT_TYPES: Final = (
     EventType(
         WEBHOOK_TEST,
         "Sent to one endpoint when its owner asks for a test, whatever its filter is.",
-        {"endpoint_id": "01934c7e-2b1d-7d04-8a7e-51d2f9b7c6aa", "message": "This is a test."},
+        {"endpoint_id": _ENDPOINT_ID, "message": "This is a test."},
         closed_object(endpoint_id=_UUID, message={"type": "string", "description": "For people."}),
     ),
 )

@@ -1,10 +1,9 @@
 """How an endpoint fares, as tables of times: what a batch of outcomes changes, and how much may be sent to whom now."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
-from uuid import UUID
 
 from healthsvc.kernel.http import OutboundFailure
 from webhooks.constants import (
@@ -12,12 +11,10 @@ from webhooks.constants import (
     FAILING_GAP_SECONDS,
     FAILING_MAXIMUM_SECONDS,
     FAILING_WINDOW_SECONDS,
-    IN_FLIGHT_ENDPOINT_MAXIMUM,
-    IN_FLIGHT_STRUGGLING_MAXIMUM,
     OVERLOAD_PAUSE_SECONDS,
     RETRY_AFTER_MAXIMUM_SECONDS,
 )
-from webhooks.records import Outcome, OwedEndpoint
+from webhooks.records import Outcome
 
 _GAP: Final = timedelta(seconds=FAILING_GAP_SECONDS)
 _WINDOW: Final = timedelta(seconds=FAILING_WINDOW_SECONDS)
@@ -31,6 +28,7 @@ class Health:
     """What is noted of an endpoint; `webhooks.models.EndpointHealth` says what each means."""
 
     first_failure_at: datetime | None = None
+    last_failure_at: datetime | None = None
     failing_since: datetime | None = None
     struggling_since: datetime | None = None
     connection_failures: int = 0
@@ -67,7 +65,7 @@ def ended_at(outcome: Outcome) -> datetime:
 def _after_success(health: Health, outcome: Outcome) -> Health:
     at = ended_at(outcome)
     if health.first_failure_at is not None and health.first_failure_at <= at:
-        health = replace(health, first_failure_at=None, failing_since=None)
+        health = replace(health, first_failure_at=None, last_failure_at=None, failing_since=None)
     if health.struggling_since is not None and health.struggling_since <= at:
         health = replace(health, struggling_since=None)
     if health.paused_until is not None and health.paused_until <= at:
@@ -77,15 +75,26 @@ def _after_success(health: Health, outcome: Outcome) -> Health:
 
 def _after_failure(health: Health, outcome: Outcome) -> Health:
     at = ended_at(outcome)
-    first = health.first_failure_at
-    if first is None or (health.failing_since is None and at - first > _WINDOW):
-        health = replace(health, first_failure_at=at)
-    elif health.failing_since is None and at - first >= _GAP:
-        health = replace(health, failing_since=at)
+    if health.failing_since is None:
+        health = _after_early_failure(health, at)
     until = _pause_until(outcome, at)
     if until is not None and (health.paused_until is None or health.paused_until < until):
         health = replace(health, paused_until=until)
     return _after_silence(health, outcome, at)
+
+
+def _after_early_failure(health: Health, at: datetime) -> Health:
+    """The clock starts at a failure that comes twelve hours or more after another one within a day.
+
+    The first and the last of the failures before it stand for all: while none of them is so far from another, and each
+    within a day of the next, all lie within twelve hours, and one between two that are too near or too far is so too.
+    """
+    first, last = health.first_failure_at, health.last_failure_at
+    if first is None or last is None or at - last > _WINDOW:
+        return replace(health, first_failure_at=at, last_failure_at=at)
+    if any(_GAP <= at - earlier <= _WINDOW for earlier in (first, last)):
+        return replace(health, failing_since=at)
+    return replace(health, last_failure_at=max(last, at))
 
 
 def _after_silence(health: Health, outcome: Outcome, at: datetime) -> Health:
@@ -109,50 +118,28 @@ def _pause_until(outcome: Outcome, at: datetime) -> datetime | None:
     return at + timedelta(seconds=min(asked, RETRY_AFTER_MAXIMUM_SECONDS))
 
 
-def allowances(
-    owed: Sequence[OwedEndpoint],
-    *,
-    in_flight: Mapping[UUID, int],
-    room: int,
-    now: datetime,
-    struggling_in_flight: int | None = None,
-) -> dict[UUID, int]:
-    """How many deliveries of each endpoint may be claimed now; those that may have none are left out.
+def rate_terms(rate_limit: int) -> tuple[int, int]:
+    """How many messages may go at once, and how many a second go on: together never more than the limit in a second.
 
-    `in_flight` counts this pump's requests by endpoint, `room` how many it may add. The answer may add up to more than
-    the room, since an endpoint is seldom owed all that it may have. Struggling endpoints together get at most half of
-    the pump; `struggling_in_flight` is what they have of it, where that includes endpoints that are owed nothing more.
+    A tenth may go at once, for a pump looks only twenty times a second and would lose what came due in between.
     """
-    if struggling_in_flight is None:
-        struggling_in_flight = sum(in_flight.get(item.endpoint_id, 0) for item in owed if item.struggling)
-    share = (room + sum(in_flight.values())) // 2 - struggling_in_flight
-    allowed: dict[UUID, int] = {}
-    for item in owed:
-        if item.paused_until is not None and item.paused_until > now:
-            continue
-        most = IN_FLIGHT_STRUGGLING_MAXIMUM if item.struggling else IN_FLIGHT_ENDPOINT_MAXIMUM
-        count = min(most - in_flight.get(item.endpoint_id, 0), room)
-        if item.rate_limit is not None:
-            count = min(count, rate_allowance(item.rate_limit, item.rate_free_at, now))
-        if item.struggling:
-            count = min(count, share)
-            share -= max(0, count)
-        if count > 0:
-            allowed[item.endpoint_id] = count
-    return allowed
+    burst = -(-rate_limit // 10)
+    return burst, max(1, rate_limit - burst + 1)
 
 
 def rate_allowance(rate_limit: int, rate_free_at: datetime | None, now: datetime) -> int:
-    """How many messages a limit in messages a second leaves now: a second's worth, less what was spent lately.
+    """How many messages a limit in messages a second leaves now.
 
-    The generic cell rate algorithm: each message moves `rate_free_at` by its share of a second from now on, and it may
-    lie a second ahead. So in any span there are at most `rate_limit` for each second of it, and a second's worth more.
+    The generic cell rate algorithm: each message moves `rate_free_at` on by its share of a second, and it may lie as
+    far ahead as the burst reaches. So no second, wherever it begins, has more messages than the limit.
     """
+    burst, sustained = rate_terms(rate_limit)
     ahead = max(0, (rate_free_at - now) // _MICROSECOND) if rate_free_at is not None else 0
-    return max(0, _SECOND - ahead) * max(1, rate_limit) // _SECOND
+    return max(0, burst * _SECOND - ahead * sustained) // _SECOND
 
 
 def rate_free_after(rate_limit: int, rate_free_at: datetime | None, count: int, now: datetime) -> datetime:
     """From when on the allowance is whole again once `count` messages are sent now; rounded up, so that none gains."""
     begin = now if rate_free_at is None else max(rate_free_at, now)
-    return begin - _MICROSECOND * (-count * _SECOND // max(1, rate_limit))
+    _burst, sustained = rate_terms(rate_limit)
+    return begin - _MICROSECOND * (-count * _SECOND // sustained)

@@ -10,16 +10,18 @@ from rest_framework.response import Response
 from healthsvc.kernel import clock
 from webhooks import log_selectors, selectors, services
 from webhooks.filters import names_type
-from webhooks.log_selectors import AttemptFilters, AttemptOutcome, Interval, MessageFilters
+from webhooks.log_selectors import AttemptFilters, AttemptOutcome, Interval, MessageFilters, MessageOutcome
 from webhooks.log_serializers import (
-    AttemptListQuery,
     EventTypeListQuery,
+    MessageAttemptListQuery,
     MessageListQuery,
     MetricQuery,
     PrometheusAnswer,
     RecoverBody,
     ReplayBody,
+    TeamAttemptListQuery,
     WebhookAttemptListAnswer,
+    WebhookAttemptListQuery,
     WebhookEventTypeListAnswer,
     WebhookMessageDetailAnswer,
     WebhookMessageListAnswer,
@@ -78,7 +80,9 @@ class MessageViewSet(TeamPathViewSet):
         query = self.query(MessageListQuery)
         self._name_user(query.get("user_id"))
         cursor, limit = query.pop("next_cursor", None), query.pop("limit")
-        page = log_selectors.message_page(self.team, cursor=cursor, limit=limit, filters=MessageFilters(**query))
+        outcome = query.pop("outcome", None)
+        filters = MessageFilters(outcome=MessageOutcome(outcome) if outcome else None, **query)
+        page = log_selectors.message_page(self.team, cursor=cursor, limit=limit, filters=filters)
         return _page([message_json(message) for message in page.messages], page.next_cursor)
 
     @extend_schema(
@@ -97,20 +101,36 @@ class MessageViewSet(TeamPathViewSet):
     @extend_schema(
         operation_id="list_webhook_message_attempts",
         summary="List the attempts of a message",
-        parameters=[MESSAGE_PARAMETER, AttemptListQuery],
+        parameters=[MESSAGE_PARAMETER, MessageAttemptListQuery],
         responses=WebhookAttemptListAnswer,
         tags=_LOG_TAGS,
     )
     def attempts(self, request: Request, message_id: UUID) -> Response:
         """Every request with a message, newest first."""
-        query = self.query(AttemptListQuery)
+        query = self.query(MessageAttemptListQuery)
         selectors.event_require(self.team, message_id)
-        return _attempts(self, query, message_id=message_id)
+        return _attempts(self, {**query, "message_id": message_id})
 
     def _name_user(self, user_id: UUID | None) -> None:
         """Let the audit trail say whose data this is about."""
         if user_id is not None:
             self.kwargs["user_id"] = user_id
+
+
+@extend_schema(parameters=[ENVIRONMENT_PARAMETER])
+class AttemptViewSet(TeamPathViewSet):
+    """The log of attempts."""
+
+    @extend_schema(
+        operation_id="list_team_webhook_attempts",
+        summary="List the attempts at all webhooks",
+        parameters=[TeamAttemptListQuery],
+        responses=WebhookAttemptListAnswer,
+        tags=_LOG_TAGS,
+    )
+    def list(self, request: Request) -> Response:
+        """Every request to the team's webhooks, newest first; to a deleted one where `webhook_id` names it."""
+        return _attempts(self, self.query(TeamAttemptListQuery))
 
 
 @extend_schema(parameters=[ENVIRONMENT_PARAMETER])
@@ -120,15 +140,15 @@ class WebhookLogViewSet(TeamPathViewSet):
     @extend_schema(
         operation_id="list_webhook_attempts",
         summary="List the attempts at a webhook",
-        parameters=[AttemptListQuery],
+        parameters=[WebhookAttemptListQuery],
         responses=WebhookAttemptListAnswer,
         tags=_LOG_TAGS,
     )
     def attempts(self, request: Request, webhook_id: UUID) -> Response:
-        """Every request to a webhook, newest first. Filters combine."""
-        query = self.query(AttemptListQuery)
-        selectors.endpoint_get(self.team, webhook_id)
-        return _attempts(self, query, endpoint_id=webhook_id)
+        """Every request to a webhook, newest first; of a deleted one until its log is purged. Filters combine."""
+        query = self.query(WebhookAttemptListQuery)
+        selectors.endpoint_require_logged(self.team, webhook_id)
+        return _attempts(self, {**query, "webhook_id": webhook_id})
 
     @extend_schema(
         operation_id="resend_webhook_message",
@@ -156,7 +176,11 @@ class WebhookLogViewSet(TeamPathViewSet):
         tags=_REPAIR_TAGS,
     )
     def recover(self, request: Request, webhook_id: UUID) -> Response:
-        """Send again every message of a time whose attempts have all failed."""
+        """Send again, now and with all attempts, every message of a time that has failed.
+
+        Those that were given up, and those that wait for their next attempt after one that failed. What waits without
+        having failed, for a pause or a rate limit, is left alone and counted in `waiting`.
+        """
         job = services.recover_begin(team=self.team, endpoint_id=webhook_id, **self.body(RecoverBody))
         return Response(repair_json(services.repair_get(self.team, job.pk)), status=202)
 
@@ -203,10 +227,9 @@ class DeliveryMetricViewSet(TeamPathViewSet):
         return Response(metric_json(_METRIC, series))
 
 
-def _attempts(
-    view: TeamPathViewSet, query: dict[str, Any], *, endpoint_id: UUID | None = None, message_id: UUID | None = None
-) -> Response:
+def _attempts(view: TeamPathViewSet, query: dict[str, Any]) -> Response:
     cursor, limit = query.pop("next_cursor", None), query.pop("limit")
+    endpoint_id, message_id = query.pop("webhook_id", None), query.pop("message_id", None)
     outcome = query.pop("outcome", None)
     filters = AttemptFilters(outcome=AttemptOutcome(outcome) if outcome else None, **query)
     page = log_selectors.attempt_page(

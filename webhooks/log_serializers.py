@@ -10,6 +10,7 @@ from rest_framework import serializers
 
 from healthsvc.kernel.clock import utc_text
 from healthsvc.kernel.fields import TextField, WholeNumberField
+from healthsvc.kernel.ids import uuid_parse
 from healthsvc.kernel.typing import JSONObject
 from management.constants import JobStatus
 from webhooks.constants import (
@@ -18,8 +19,10 @@ from webhooks.constants import (
     FILTER_TYPES_MAXIMUM,
     LIST_LIMIT_DEFAULT,
     LIST_LIMIT_MAXIMUM,
+    MESSAGE_PREFIX,
     RECOVER_JOB,
     REPLAY_JOB,
+    WAITING_COUNT_MAXIMUM,
 )
 from webhooks.event_schemas import event_schema
 from webhooks.log_selectors import (
@@ -27,6 +30,7 @@ from webhooks.log_selectors import (
     AttemptShown,
     DeliveryShown,
     Interval,
+    MessageOutcome,
     MessageRow,
     MessageShown,
     TallyPoint,
@@ -35,6 +39,7 @@ from webhooks.registry import EventType
 from webhooks.serializers import FilterTypeField, moment_json
 from webhooks.services.repairs import RepairShown
 from webhooks.states import DeliveryStatus
+from webhooks.strict import StrictSerializer
 
 Serializer = serializers.Serializer[Any]
 
@@ -44,6 +49,7 @@ _LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
 _SHORT_PAGE_HELP: Final = "null after the last page. A page may be short, or empty, and have a next one."
 #: Named, for the document names their enumerations after these lists (settings).
 DELIVERY_STATUSES: Final = [str(status) for status in DeliveryStatus]
+MESSAGE_OUTCOMES: Final = [str(outcome) for outcome in MessageOutcome]
 JOB_STATUSES: Final = [str(status) for status in JobStatus.values]
 _KINDS: Final = {RECOVER_JOB: "recover", REPLAY_JOB: "replay_missing"}
 
@@ -67,7 +73,7 @@ class InstantField(TextField):
         return instant
 
 
-class _PageQuery(Serializer):
+class _PageQuery(StrictSerializer):
     next_cursor = serializers.UUIDField(required=False, help_text="The cursor of the page before.")
     limit = WholeNumberField(default=LIST_LIMIT_DEFAULT, min_value=1, max_value=LIST_LIMIT_MAXIMUM)
 
@@ -80,9 +86,37 @@ class _TimesQuery(_PageQuery):
     before = InstantField(required=False, help_text="Until just before this instant.")
 
 
+class MessageIdField(TextField):
+    """The id of a message as it arrives, or without its `msg_`."""
+
+    default_error_messages = {"message_id_parsing": "Not a message's id."}
+
+    def to_internal_value(self, data: Any) -> Any:
+        """The event's id."""
+        found = uuid_parse(super().to_internal_value(data).removeprefix(MESSAGE_PREFIX))
+        if found is None:
+            self.fail("message_id_parsing")
+        return found
+
+
+def _message_id() -> MessageIdField:
+    return MessageIdField(required=False, help_text="The `webhook-id` of one message: `msg_…`.")
+
+
+def _webhook_id() -> serializers.UUIDField:
+    return serializers.UUIDField(required=False, help_text="At this webhook, also where it is deleted.")
+
+
 class MessageListQuery(_TimesQuery):
     """Which messages are wanted; filters combine."""
 
+    message_id = _message_id()
+    outcome = serializers.ChoiceField(
+        required=False,
+        choices=MESSAGE_OUTCOMES,
+        help_text="`delivered` to all that it was owed to; `waiting`, `failed` or `cancelled` at one at least; `none`: "
+        "owed to no webhook.",
+    )
     user_id = serializers.UUIDField(required=False, help_text="Of this user.")
     channel = TextField(required=False, max_length=CHANNEL_MAXIMUM_CHARACTERS, help_text="With this channel.")
 
@@ -91,10 +125,28 @@ class AttemptListQuery(_TimesQuery):
     """Which attempts are wanted; filters combine."""
 
     outcome = serializers.ChoiceField(required=False, choices=[str(outcome) for outcome in AttemptOutcome])
-    status_code = WholeNumberField(required=False, min_value=100, max_value=599)
+    status_code = WholeNumberField(required=False, min_value=0, max_value=999)
 
 
-class EventTypeListQuery(Serializer):
+class WebhookAttemptListQuery(AttemptListQuery):
+    """Which attempts at a webhook are wanted; filters combine."""
+
+    message_id = _message_id()
+
+
+class MessageAttemptListQuery(AttemptListQuery):
+    """Which attempts with a message are wanted; filters combine."""
+
+    webhook_id = _webhook_id()
+
+
+class TeamAttemptListQuery(WebhookAttemptListQuery):
+    """Which attempts of the team are wanted; filters combine."""
+
+    webhook_id = _webhook_id()
+
+
+class EventTypeListQuery(StrictSerializer):
     """Which event types are wanted."""
 
     next_cursor = TextField(
@@ -106,13 +158,13 @@ class EventTypeListQuery(Serializer):
     )
 
 
-class MetricQuery(Serializer):
+class MetricQuery(StrictSerializer):
     """The width of a step, which decides how far back the figures go: 6 hours, 24 hours, 7 days, 30 days."""
 
     interval = serializers.ChoiceField(choices=[item.text for item in Interval], default=Interval.HOUR.text)
 
 
-class RecoverBody(Serializer):
+class RecoverBody(StrictSerializer):
     """The time whose messages are meant: when they happened."""
 
     since = InstantField()
@@ -122,7 +174,7 @@ class RecoverBody(Serializer):
     )
 
 
-class ReplayBody(Serializer):
+class ReplayBody(StrictSerializer):
     """The time whose messages are meant: when they happened."""
 
     since = InstantField()
@@ -131,9 +183,10 @@ class ReplayBody(Serializer):
         child=FilterTypeField(max_length=EVENT_TYPE_MAXIMUM_CHARACTERS),
         required=False,
         allow_null=True,
+        allow_empty=False,
         default=None,
         max_length=FILTER_TYPES_MAXIMUM,
-        help_text="Only these event types, or first words of some.",
+        help_text="Only these event types, or first words of some; null for all.",
     )
 
 
@@ -242,10 +295,10 @@ class WebhookResendAnswer(Serializer):
 
 
 class WebhookRepairProgress(Serializer):
-    """How far a repair is, in seconds of the time it covers."""
+    """How much of the time that a repair covers it has looked through."""
 
-    done = serializers.IntegerField()
-    total = serializers.IntegerField()
+    done_seconds = serializers.IntegerField()
+    total_seconds = serializers.IntegerField()
 
 
 class WebhookRepairAnswer(Serializer):
@@ -261,6 +314,11 @@ class WebhookRepairAnswer(Serializer):
     include_cancelled = serializers.BooleanField()
     progress = WebhookRepairProgress()
     messages = serializers.IntegerField(help_text="Messages that it has owed to the webhook so far.")
+    waiting = serializers.IntegerField(
+        allow_null=True,
+        help_text="Messages of a recovery's time that had not failed when it began, and wait for their attempt by "
+        f"themselves; counted up to {WAITING_COUNT_MAXIMUM}. null for a replay, and before it has begun.",
+    )
     error_code = serializers.CharField(
         allow_null=True, help_text="Why it ended early: `endpoint_disabled`, `endpoint_gone`, `given_up`."
     )
@@ -357,8 +415,9 @@ def repair_json(repair: RepairShown) -> JSONObject:
         "until": utc_text(repair.until),
         "event_types": list(repair.event_types) if repair.event_types else None,
         "include_cancelled": repair.include_cancelled,
-        "progress": {"done": repair.progress_done, "total": repair.progress_total},
+        "progress": {"done_seconds": repair.done_seconds, "total_seconds": repair.total_seconds},
         "messages": repair.owed,
+        "waiting": repair.waiting,
         "error_code": repair.error_code or None,
         "created_at": utc_text(repair.created_at),
         "ended_at": moment_json(repair.ended_at),

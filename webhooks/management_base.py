@@ -13,6 +13,7 @@ from healthsvc.kernel.ids import uuid_parse
 from healthsvc.kernel.principal import Environment, TeamContext
 from healthsvc.kernel.scope import team_scope
 from management.selectors import teams_visible
+from webhooks.constants import MESSAGE_PREFIX
 
 ENVIRONMENT_PARAMETER: Final = OpenApiParameter(
     "environment", OpenApiTypes.STR, OpenApiParameter.PATH, enum=[str(item) for item in Environment]
@@ -20,7 +21,6 @@ ENVIRONMENT_PARAMETER: Final = OpenApiParameter(
 MESSAGE_PARAMETER: Final = OpenApiParameter(
     "message_id", OpenApiTypes.STR, OpenApiParameter.PATH, description="The `webhook-id` of the message: `msg_…`."
 )
-_MESSAGE_PREFIX: Final = "msg_"
 
 
 class TeamPathViewSet(ServiceViewSet):
@@ -46,7 +46,7 @@ class TeamPathViewSet(ServiceViewSet):
         super()._parse_path()
         if "message_id" not in self.kwargs:
             return
-        message_id = uuid_parse(self.kwargs["message_id"].removeprefix(_MESSAGE_PREFIX))
+        message_id = uuid_parse(self.kwargs["message_id"].removeprefix(MESSAGE_PREFIX))
         if message_id is None:
             raise invalid([Problem(("path", "message_id"), "Not a message's id.", "message_id_parsing")])
         self.kwargs["message_id"] = message_id

@@ -2,6 +2,7 @@
 
 from healthsvc.kernel.routing import route
 from webhooks.log_api import (
+    AttemptViewSet,
     DeliveryMetricViewSet,
     EventTypeViewSet,
     MessageViewSet,
@@ -30,6 +31,7 @@ urlpatterns = [
     route(f"{_TEAM}/webhook_message", MessageViewSet, {"get": "list"}),
     route(f"{_TEAM}/webhook_message/<message_id>", MessageViewSet, {"get": "retrieve"}),
     route(f"{_TEAM}/webhook_message/<message_id>/attempt", MessageViewSet, {"get": "attempts"}),
+    route(f"{_TEAM}/webhook_attempt", AttemptViewSet, {"get": "list"}),
     route(f"{_TEAM}/webhook_repair/<job_id>", RepairViewSet, {"get": "retrieve"}),
     route(f"{_TEAM}/event_delivery_metric", DeliveryMetricViewSet, {"get": "retrieve"}),
 ]

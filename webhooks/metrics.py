@@ -156,7 +156,7 @@ def _gauges(found: Figures) -> Iterator[Metric]:
         ("events_oldest_waiting_seconds", "Age of the oldest of them.", found.oldest_event_seconds),
         ("deliveries_open", "Deliveries that are owed, now or later.", found.deliveries_open),
         ("deliveries_due", "Deliveries whose time has come.", found.deliveries_due),
-        ("deliveries_in_flight", "Deliveries that a pump is making now.", found.deliveries_in_flight),
+        ("deliveries_in_flight", "Deliveries that a pump has claimed within its lease.", found.deliveries_in_flight),
         ("pumps", "Pumps that workers run now.", found.pumps),
     )
     for name, meaning, value in single:

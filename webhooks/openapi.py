@@ -6,7 +6,7 @@ from django.conf import settings
 from drf_spectacular.plumbing import ComponentRegistry, build_mocked_view
 from drf_spectacular.utils import extend_schema
 
-from webhooks.registry import EventSchema, EventType, event_types
+from webhooks.registry import EXAMPLE_CLIENT_USER_ID, EventSchema, EventType, event_types
 
 _ENVELOPE_NAME: Final = "WebhookEvent"
 _ENVELOPE: Final = {
@@ -94,7 +94,7 @@ def envelope_sample(event_type: EventType) -> dict[str, Any]:
         "data": data,
         "team_id": _SOME_TEAM,
         "user_id": user_id,
-        "client_user_id": "customer-1017" if user_id else None,
+        "client_user_id": EXAMPLE_CLIENT_USER_ID if user_id else None,
     }
 
 

@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
@@ -17,12 +16,12 @@ from healthsvc.kernel import clock
 from healthsvc.kernel.scope import SystemScope, system_scope
 from webhooks import constants, selectors, services, walker
 from webhooks.collector import collector_quiet
-from webhooks.health import allowances
 from webhooks.outgoing import Outgoings
 from webhooks.pump_slots import slot_taken
 from webhooks.records import Claim, Outcome, OwedEndpoint
 from webhooks.sender import Sender
 from webhooks.services.health import rates_hold, rates_spend
+from webhooks.shares import Standings, allowances
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,8 @@ class PumpOptions:
     lease_seconds: float = constants.LEASE_SECONDS
     idle_seconds: float = constants.PUMP_IDLE_SECONDS
     run_seconds: float = constants.PUMP_RUN_SECONDS
+    #: It stays, with nothing to do, where something is due within this.
+    linger_seconds: float = 0
     in_flight: int = constants.IN_FLIGHT_MAXIMUM
 
     def __post_init__(self) -> None:
@@ -63,7 +64,10 @@ class PumpCalls:
 
 @dataclass(slots=True)
 class _Turn:
-    """What a look at the database brought. `more`: there is more than it took. `waits`: some is due within a second."""
+    """What a look at the database brought. `more`: there is more than it took.
+
+    `waits`: some is due to an endpoint with a rate limit, which may have to give it time.
+    """
 
     worked: bool = False
     more: bool = False
@@ -72,6 +76,8 @@ class _Turn:
 
 def pump_run(options: PumpOptions = PumpOptions(), calls: PumpCalls = PumpCalls()) -> PumpReport:
     """Deliver until there was nothing to do for `idle_seconds`, or `run_seconds` are over; then finish what is sent.
+
+    What a first failure has put off by seconds counts as something to do, with `linger_seconds`.
 
     When its time is over it says so before it waits for the last answers, so that another one can go on meanwhile.
     Where none does it goes on itself, until they are there.
@@ -122,9 +128,9 @@ class _Run:
     sender: Sender
     report: PumpReport = field(default_factory=PumpReport)
     outgoings: Outgoings = field(default_factory=Outgoings)
-    #: Endpoints that let requests hang when they were last owed something; what is in flight to them is half at most.
-    struggling: set[UUID] = field(default_factory=set)
+    standings: Standings = field(default_factory=Standings)
     asked_at: float = 0.0
+    lingers_until: float | None = None
     begun: float = field(default_factory=time.monotonic)
 
     def take_up_while_there_is_time(self) -> None:
@@ -135,8 +141,21 @@ class _Run:
             outcomes = self.collect(turn)
             if turn.worked or turn.waits or outcomes or self.sender.in_flight:
                 busy_at = time.monotonic()
-            elif time.monotonic() - busy_at >= self.options.idle_seconds:
+            elif time.monotonic() - busy_at >= self.options.idle_seconds and not self.lingers():
                 break
+
+    def lingers(self) -> bool:
+        """Whether something is due so soon that another pump would hardly be there before."""
+        if self.lingers_until is not None:
+            if time.monotonic() >= self.lingers_until:
+                self.lingers_until = None  # one look more, now that it is due
+            return True
+        if not self.options.linger_seconds:
+            return False
+        seconds = selectors.seconds_until_due(self.options.linger_seconds)
+        if seconds is not None:
+            self.lingers_until = time.monotonic() + seconds
+        return seconds is not None
 
     def drain(self) -> None:
         """Wait for what is in flight, which takes a timeout at most; take up more meanwhile where nobody else does."""
@@ -174,6 +193,7 @@ class _Run:
             most=constants.CLAIM_ROWS,
         )
         if outcomes:
+            self.standings.note(outcomes)
             services.outcomes_acknowledge(outcomes)
             self.report.attempted += len(outcomes)
             self.report.delivered += sum(outcome.succeeded for outcome in outcomes)
@@ -197,6 +217,8 @@ class _Run:
             self.sender.submit(self.outgoings.of_claims(claims))
             turn.worked = True
             turn.more = turn.more or len(claims) >= room
+        elif owed and self.sender.in_flight >= self.options.in_flight // 4:
+            self.ask_for_another()  # a team, or those that may hang, have all that they may have of this one
         return turn
 
     def claim(self, owed: Sequence[OwedEndpoint], room: int) -> list[Claim]:
@@ -212,14 +234,17 @@ class _Run:
         return claims
 
     def claim_of(self, owed: Sequence[OwedEndpoint], room: int) -> list[Claim]:
-        in_flight = self.sender.by_endpoint
-        self.struggling.difference_update(item.endpoint_id for item in owed)
-        self.struggling.intersection_update(in_flight)
-        self.struggling.update(item.endpoint_id for item in owed if item.struggling)
+        self.standings.see(owed)
         if self.is_late:
             owed = [item for item in owed if not item.struggling]
-        hanging = sum(in_flight.get(endpoint_id, 0) for endpoint_id in self.struggling)
-        allowed = allowances(owed, in_flight=in_flight, room=room, now=clock.now(), struggling_in_flight=hanging)
+        allowed = allowances(
+            owed,
+            in_flight=self.sender.by_endpoint,
+            room=room,
+            capacity=self.options.in_flight,
+            now=clock.now(),
+            standings=self.standings,
+        )
         unnoted = {item.endpoint_id for item in owed if not item.noted}
         return walker.deliveries_claim(allowed, self.options.lease_seconds, limit=room, unnoted=unnoted)
 

@@ -73,6 +73,7 @@ class OwedEndpoint:
     """An endpoint that something is owed to, with what says how much of it may be sent now."""
 
     endpoint_id: UUID
+    team_id: UUID
     rate_limit: int | None = None
     struggling: bool = False
     paused_until: datetime | None = None

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from healthsvc.kernel import clock
@@ -10,7 +10,8 @@ from healthsvc.kernel.errors import not_found
 from healthsvc.kernel.principal import TeamContext
 from webhooks import walker
 from webhooks.constants import HEADER_WORDS_SENSITIVE
-from webhooks.models import Endpoint, Event
+from webhooks.models import Delivery, Endpoint, Event
+from webhooks.states import OPEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,12 @@ def endpoint_get(team: TeamContext, endpoint_id: UUID, *, lock: bool = False) ->
     if found is None:
         raise not_found()
     return found
+
+
+def endpoint_require_logged(team: TeamContext, endpoint_id: UUID) -> None:
+    """404 where the team has no such endpoint, and had none whose log is still there: a deleted one keeps it."""
+    if not Endpoint.objects.for_team(team).filter(pk=endpoint_id).exists():
+        raise not_found()
 
 
 def endpoint_page(team: TeamContext, *, cursor: UUID | None, limit: int) -> EndpointPage:
@@ -79,3 +86,16 @@ def is_anything_owed(*, events_before: datetime | None = None) -> bool:
     if events_before is not None:
         waiting = waiting.filter(created_at__lt=events_before)
     return waiting.exists() or bool(walker.endpoints_owed(1, clock.now()))
+
+
+def seconds_until_due(within_seconds: float) -> float | None:
+    """How long until the next delivery is due, or its lease runs out; None where that takes longer than asked for.
+
+    What is due already does not count. In the delivery scope.
+    """
+    now = clock.now()
+    soon = Delivery.objects.filter(
+        status__in=OPEN, next_attempt_at__gt=now, next_attempt_at__lte=now + timedelta(seconds=within_seconds)
+    )
+    due_at = soon.order_by("next_attempt_at").values_list("next_attempt_at", flat=True).first()
+    return (due_at - now).total_seconds() if due_at is not None else None

@@ -30,6 +30,7 @@ from webhooks.constants import (
 from webhooks.events import WEBHOOK_TEST
 from webhooks.log_selectors import EndpointStats, EndpointStatus, endpoint_status
 from webhooks.models import Endpoint, EndpointHealth
+from webhooks.strict import StrictSerializer
 
 
 class ChannelField(TextField):
@@ -67,8 +68,9 @@ def _filter_types() -> serializers.ListField:
         child=FilterTypeField(max_length=EVENT_TYPE_MAXIMUM_CHARACTERS),
         required=False,
         allow_null=True,
+        allow_empty=False,
         max_length=FILTER_TYPES_MAXIMUM,
-        help_text="Event types, or first words of some (`daily.data`); null or empty for all.",
+        help_text="Event types, or first words of some (`daily.data`); null for all.",
     )
 
 
@@ -77,8 +79,9 @@ def _channels() -> serializers.ListField:
         child=ChannelField(max_length=CHANNEL_MAXIMUM_CHARACTERS),
         required=False,
         allow_null=True,
+        allow_empty=False,
         max_length=CHANNELS_MAXIMUM,
-        help_text="Only events of one of these channels, as `user.<id>`, `provider.<slug>`; null or empty for all.",
+        help_text="Only events of one of these channels, as `user.<id>`, `provider.<slug>`; null for all.",
     )
 
 
@@ -101,7 +104,7 @@ def _sensitive() -> serializers.ListField:
     )
 
 
-class WebhookListQuery(serializers.Serializer[Any]):
+class WebhookListQuery(StrictSerializer):
     """The page wanted."""
 
     next_cursor = serializers.UUIDField(required=False, help_text="The cursor of the page before.")
@@ -111,7 +114,7 @@ class WebhookListQuery(serializers.Serializer[Any]):
 
 
 @extend_schema_serializer(component_name="CreateWebhookBody")
-class WebhookCreateBody(serializers.Serializer[Any]):
+class WebhookCreateBody(StrictSerializer):
     """A new webhook."""
 
     url = TextField(max_length=URL_MAXIMUM_CHARACTERS, help_text="Where events are sent: https, a public host.")
@@ -124,7 +127,7 @@ class WebhookCreateBody(serializers.Serializer[Any]):
 
 
 @extend_schema_serializer(component_name="PatchWebhookBody")
-class WebhookPatchBody(serializers.Serializer[Any]):
+class WebhookPatchBody(StrictSerializer):
     """Fields to change."""
 
     url = TextField(required=False, allow_null=True, max_length=URL_MAXIMUM_CHARACTERS)
@@ -138,7 +141,7 @@ class WebhookPatchBody(serializers.Serializer[Any]):
 
 
 @extend_schema_serializer(component_name="UpdateWebhookHeadersBody")
-class WebhookHeadersBody(serializers.Serializer[Any]):
+class WebhookHeadersBody(StrictSerializer):
     """All custom headers; those before are replaced."""
 
     headers = serializers.DictField(child=TextField())
@@ -146,7 +149,7 @@ class WebhookHeadersBody(serializers.Serializer[Any]):
 
 
 @extend_schema_serializer(component_name="PatchWebhookHeadersBody")
-class WebhookHeadersPatchBody(serializers.Serializer[Any]):
+class WebhookHeadersPatchBody(StrictSerializer):
     """Some custom headers; null removes one, and those that are not named stay."""
 
     headers = serializers.DictField(child=TextField(allow_null=True), default=dict)
@@ -154,7 +157,7 @@ class WebhookHeadersPatchBody(serializers.Serializer[Any]):
 
 
 @extend_schema_serializer(component_name="RotateWebhookSecretBody")
-class WebhookSecretRotateBody(serializers.Serializer[Any]):
+class WebhookSecretRotateBody(StrictSerializer):
     """The new secret, if it is to be a certain one."""
 
     key = TextField(required=False, allow_null=True, default=None, help_text="`whsec_` and base64.")
@@ -166,7 +169,7 @@ class WebhookSecretRotateBody(serializers.Serializer[Any]):
     )
 
 
-class WebhookTestBody(serializers.Serializer[Any]):
+class WebhookTestBody(StrictSerializer):
     """The event whose sample is sent."""
 
     event_type = TextField(default=WEBHOOK_TEST, max_length=EVENT_TYPE_MAXIMUM_CHARACTERS)
@@ -185,7 +188,8 @@ class WebhookAnswer(serializers.Serializer[Any]):
     channels = serializers.ListField(child=serializers.CharField(), allow_null=True)
     status = serializers.ChoiceField(
         choices=ENDPOINT_STATUSES,
-        help_text="`failing`: every attempt fails, and it will be disabled; `paused`: it asked to be left alone.",
+        help_text="The first that is so: `disabled`; `failing`: every attempt fails, and it will be disabled; "
+        "`paused`: it asked to be left alone; `struggling`: it lets requests hang, so few are made at once.",
     )
     disabled_reason = serializers.CharField(
         allow_null=True, help_text="`gone`: it answered 410; `failing`: it failed for days; null where you did it."

@@ -8,14 +8,14 @@ from celery import shared_task
 from healthsvc.kernel import clock
 from healthsvc.kernel.scope import SystemScope, system_scope
 from webhooks import pump, selectors, services
-from webhooks.constants import PUMP_TASK, REPAIR_SECONDS, REPAIR_TASK, SWEEP_EVENT_AGE_SECONDS
+from webhooks.constants import PUMP_LINGER_SECONDS, PUMP_TASK, REPAIR_SECONDS, REPAIR_TASK, SWEEP_EVENT_AGE_SECONDS
 from webhooks.services import notices
 
 
 @shared_task(name=PUMP_TASK)
 def pump_run() -> None:
     """Fan out and deliver what is owed, unless as many pumps as there may be run already."""
-    pump.pump_run_alone()
+    pump.pump_run_alone(pump.PumpOptions(linger_seconds=PUMP_LINGER_SECONDS))
 
 
 @shared_task(name="webhooks.sweep")

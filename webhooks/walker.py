@@ -34,8 +34,8 @@ WITH RECURSIVE open (endpoint_id, next_attempt_at) AS (
          WHERE status IN ('pending', 'sending') AND endpoint_id > open.endpoint_id
          ORDER BY endpoint_id, next_attempt_at LIMIT 1) AS later
 )
-SELECT open.endpoint_id, endpoint.rate_limit, health.struggling_since IS NOT NULL, health.paused_until,
-       health.rate_free_at,
+SELECT open.endpoint_id, endpoint.team_id, endpoint.rate_limit, health.struggling_since IS NOT NULL,
+       health.paused_until, health.rate_free_at,
        coalesce(health.first_failure_at, health.failing_since, health.struggling_since, health.paused_until)
            IS NOT NULL OR coalesce(health.connection_failures, 0) > 0
   FROM open
@@ -149,9 +149,9 @@ def deliveries_acknowledge(acknowledgements: Sequence[Acknowledgement]) -> set[U
     return {row[0] for row in rows_of(_ACKNOWLEDGE, parameters)}
 
 
-def deliveries_cancel(deliveries: QuerySet[Delivery]) -> int:
-    """End what is still owed; how many there were."""
-    return _walk(deliveries, DeliveryCommand.CANCEL, next_attempt_at=None, ended_at=clock.now())
+def deliveries_cancel(deliveries: QuerySet[Delivery], *, skip_held: bool = False) -> int:
+    """End what is still owed; how many there were. What others hold is waited for, or passed over."""
+    return _walk(deliveries, DeliveryCommand.CANCEL, skip_held=skip_held, next_attempt_at=None, ended_at=clock.now())
 
 
 def deliveries_resend(deliveries: QuerySet[Delivery]) -> int:
@@ -159,13 +159,16 @@ def deliveries_resend(deliveries: QuerySet[Delivery]) -> int:
     return _walk(deliveries, DeliveryCommand.RESEND, next_attempt_at=clock.now(), ended_at=None, failures=0)
 
 
-def _walk(deliveries: QuerySet[Delivery], command: DeliveryCommand, **values: object) -> int:
+def _walk(
+    deliveries: QuerySet[Delivery], command: DeliveryCommand, *, skip_held: bool = False, **values: object
+) -> int:
     allowed = deliveries.filter(status__in=statuses_before(command))
     with transaction.atomic():
-        ids = _lock(allowed)
+        ids = _lock(allowed, skip_held=skip_held)
         return allowed.model.objects.filter(pk__in=ids).update(status=str(status_after(command)), **values)
 
 
-def _lock(deliveries: QuerySet[Delivery]) -> list[UUID]:
+def _lock(deliveries: QuerySet[Delivery], *, skip_held: bool) -> list[UUID]:
     """Lock rows in the order of their ids, as everyone does, so that two batches never wait for each other."""
-    return list(deliveries.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
+    held = deliveries.order_by("pk").select_for_update(no_key=True, skip_locked=skip_held)
+    return list(held.values_list("pk", flat=True))

@@ -24,7 +24,9 @@ from aggregation.catalogue.kinds import (
     SeriesKind,
     SeriesSpec,
     StreamSpec,
+    SummaryExample,
     SummarySpec,
+    Typical,
 )
 from aggregation.catalogue.series import GLUCOSE, HEARTRATE, SERIES, STEPS
 from aggregation.catalogue.streams import STREAMS, WORKOUT_STREAM
@@ -61,7 +63,9 @@ __all__ = [
     "SeriesKind",
     "SeriesSpec",
     "StreamSpec",
+    "SummaryExample",
     "SummarySpec",
+    "Typical",
     "canonical_values",
 ]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import date, time
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -61,7 +62,8 @@ class SampleField:
     """A field of a sample beside value, type, unit and times. `name` is its name in the API and in the store.
 
     `choices` closes a text; `lowest` and `highest` bound a number, inclusive. `is_text_value` marks a note's content,
-    which the API shows under `value` and the query under `content`.
+    which the API shows under `value` and the query under `content`. `typical` is what examples show, a list of texts as
+    it is kept; None where they show none.
     """
 
     name: str
@@ -73,6 +75,21 @@ class SampleField:
     highest: float = 1e9
     maximum_characters: int = 60
     is_text_value: bool = False
+    typical: float | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Typical:
+    """An ordinary sample, which examples show.
+
+    Its number in the resource's unit, None where it has none; its type; how long it lasts where it has a start and an
+    end; when on the day of the examples it ends, UTC.
+    """
+
+    value: float | None = None
+    type: str | None = None
+    span_seconds: int = 60
+    ends_at: time = time(11, 30)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,12 +102,12 @@ class SeriesSpec:
     can be converted only where the sample's `type` says of what they are (mg/dL of cholesterol), type to unit to
     conversion. units_by_type: what samples of a type show in place of `unit`, where that names a way to measure (rmssd)
     and theirs is another one (sdnn); the numbers are in the same unit. lowest, highest: the plausible range in `unit`,
-    inclusive; what lies outside is refused. definition: where the resource is defined. types: closes the samples'
-    `type`; empty where any short label is taken. sub_paths: types that have an address of their own below the
-    resource's, for older clients: `…/cholesterol/ldl` are the samples of type `ldl`. fields: what samples have beside
-    the usual. bucket_seconds: the width of its blocks, narrower for dense and wider for sparse resources. is_older:
-    served for older clients only, made of another resource and never stored, so without events and query columns (the
-    hypnogram, of sleep cycles).
+    inclusive; what lies outside is refused. definition: where the resource is defined. typical: what examples show.
+    types: closes the samples' `type`; empty where any short label is taken. sub_paths: types that have an address of
+    their own below the resource's, for older clients: `…/cholesterol/ldl` are the samples of type `ldl`. fields: what
+    samples have beside the usual. bucket_seconds: the width of its blocks, narrower for dense and wider for sparse
+    resources. is_older: served for older clients only, made of another resource and never stored, so without events and
+    query columns (the hypnogram, of sleep cycles).
     """
 
     slug: str
@@ -103,6 +120,7 @@ class SeriesSpec:
     highest: float
     meaning: str
     definition: str
+    typical: Typical
     accepted: Mapping[str, Conversion] = field(default_factory=dict)
     accepted_by_type: Mapping[str, Mapping[str, Conversion]] = field(default_factory=dict)
     units_by_type: Mapping[str, str] = field(default_factory=dict)
@@ -187,6 +205,14 @@ class ParentSpec:
     external_id_field: str
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SummaryExample:
+    """An ordinary summary, which examples show: the day that it is of, and its fields as they are kept."""
+
+    calendar_date: date
+    fields: Mapping[str, JSONValue]
+
+
 @dataclass(frozen=True, slots=True)
 class SummarySpec:
     """A summary resource. `starts_field` and `ends_field` name the fields that tell when it was, "" for a whole day.
@@ -196,7 +222,8 @@ class SummarySpec:
     no other. `is_single`: one for each source, read as an object (the profile). `is_undated`: of no day (the profile,
     devices). `day_field`: the field whose date is its day, "" where `calendar_date` tells it. `sources_flat`: the
     answer repeats the source as source_provider, source_type, source_app_id and source_device_id.
-    `has_calendar_date`: whether it is shown. `rule`: whether the fields, each good by itself, fit each other.
+    `has_calendar_date`: whether it is shown. `rule`: whether the fields, each good by itself, fit each other. `example`
+    fits the other examples: they are one person's.
     """
 
     slug: str
@@ -204,6 +231,7 @@ class SummarySpec:
     model: str
     meaning: str
     definition: str
+    example: SummaryExample
     fields: tuple[FieldSpec, ...]
     starts_field: str = ""
     ends_field: str = ""

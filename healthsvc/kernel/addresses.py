@@ -5,6 +5,7 @@ multicast and IPv4-compatible addresses global. Sources: IANA's special-purpose 
 IPv6, RFC 4291 (forms of IPv6), RFC 6052 and RFC 8215 (NAT64), RFC 7526 (6to4 is over), RFC 6761 (localhost).
 """
 
+import re
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,6 +71,11 @@ _NAT64: Final = IPv6Network("64:ff9b::/96")
 _LOOPBACKS: Final[tuple[Network, ...]] = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
 
 
+#: A label of a name; some use the underscore.
+_LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
+_NAME_MAXIMUM: Final = 253
+
+
 @dataclass(frozen=True, slots=True)
 class AddressRules:
     """What the operator allows beyond public addresses."""
@@ -99,6 +105,20 @@ class AddressRules:
             return False
         written = address_read(host)
         return written is None or self.permits(written)
+
+
+def host_is_sound(host: str) -> bool:
+    """Whether a host, as a URL parser reads it, could ever be dialled: an address, or a name of DNS (RFC 1123)."""
+    if ":" in host:
+        return address_read(host) is not None
+    name = host.removesuffix(".")
+    labels = name.split(".")
+    # A name whose last label is a number is an address that was mistyped.
+    return (
+        len(name) <= _NAME_MAXIMUM
+        and all(map(_LABEL.fullmatch, labels))
+        and (not labels[-1].isdecimal() or address_read(host) is not None)
+    )
 
 
 def address_rules() -> AddressRules:

@@ -18,6 +18,7 @@ from typing import Any, Final, Self
 from urllib.parse import urlencode
 
 import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -29,6 +30,13 @@ REPLY_MAXIMUM_BYTES: Final = 10_000_000
 #: How long an idle connection of a session is kept for the next request to the same origin.
 _KEEP_ALIVE_SECONDS: Final = 30.0
 _CHUNK_BYTES: Final = 65_536
+#: How long the body of a reply is waited for of which the status is what matters.
+_CUT_BODY_SECONDS: Final = 2.0
+#: How long a name server may take, and how often all are asked; each time twice as long.
+_NAME_TRY_SECONDS: Final = 3.0
+_NAME_TRIES: Final = 2
+#: Name servers, each with its port, that are asked instead of the machine's own.
+name_servers: Final[list[str]] = []
 
 
 class OutboundFailure(StrEnum):
@@ -121,6 +129,7 @@ class OutboundSession:
 
     def __init__(self) -> None:
         self._rules = address_rules()
+        self._names = _Names()
         self._open: dict[bool, aiohttp.ClientSession] = {}
 
     async def __aenter__(self) -> Self:
@@ -133,6 +142,7 @@ class OutboundSession:
         """Close every connection."""
         for session in self._open.values():
             await session.close()
+        await self._names.close()
 
     async def request(
         self,
@@ -145,7 +155,8 @@ class OutboundSession:
         maximum_bytes: int = REPLY_MAXIMUM_BYTES,
         cut: bool = False,
     ) -> HttpReply:
-        """One request and its whole reply. With `cut` a longer body is cut at `maximum_bytes` instead of refused.
+        """One request and its whole reply. With `cut` a longer body is cut at `maximum_bytes` instead of refused,
+        and one that does not come, or breaks off, is left out: the status is what matters then.
 
         `timeout_seconds` holds for everything from resolving the name to the last byte. Raises OutboundError.
         """
@@ -183,7 +194,10 @@ class OutboundSession:
             async with self._session(loopback=target.loopback).request(
                 method, target.url, data=body, headers=sent, allow_redirects=False, timeout=_timeout(timeout_seconds)
             ) as response:
-                content = await _read(response, maximum_bytes, cut)
+                if cut:
+                    content = await _read_cut(response, maximum_bytes)
+                else:
+                    content = await _read(response, maximum_bytes, cut=False)
                 return HttpReply(response.status, response.headers, content)
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
             raise OutboundError(_failure_of(error)) from error
@@ -191,7 +205,7 @@ class OutboundSession:
     def _session(self, *, loopback: bool) -> aiohttp.ClientSession:
         """One session for the world, one for the named origins of this machine: they share no connection."""
         if loopback not in self._open:
-            self._open[loopback] = _session_make(self._rules, loopback=loopback)
+            self._open[loopback] = _session_make(self._rules, self._names, loopback=loopback)
         return self._open[loopback]
 
 
@@ -232,17 +246,56 @@ def _timeout(seconds: float) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=seconds)
 
 
-def _session_make(rules: AddressRules, *, loopback: bool) -> aiohttp.ClientSession:
+class _Names(AbstractResolver):
+    """Resolves names on the event loop, as many at once as are asked for.
+
+    The loop's own way takes one of a handful of threads for each name, and waits for them at its end: some names whose
+    servers never answer would hold up everybody. aiohttp asks once for all that wait for the same name.
+    """
+
+    def __init__(self) -> None:
+        self._resolver: aiohttp.AsyncResolver | None = None
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """What a name's servers, or this machine's file of hosts, say. OSError where they say nothing."""
+        if self._resolver is None:  # many a session never meets a name
+            self._resolver = aiohttp.AsyncResolver(
+                timeout=_NAME_TRY_SECONDS, tries=_NAME_TRIES, nameservers=list(name_servers)
+            )
+        return await self._resolver.resolve(host, port, family)
+
+    async def close(self) -> None:
+        """Give up what is still being asked."""
+        if self._resolver is not None:
+            await self._resolver.close()
+            self._resolver = None
+
+
+def _session_make(rules: AddressRules, names: _Names, *, loopback: bool) -> aiohttp.ClientSession:
     def socket_make(info: tuple[Any, ...]) -> socket.socket:
         family, kind, protocol, _name, dialled = info
         if not rules.permits(ip_address(dialled[0]), loopback=loopback):
             raise _AddressRefusedError
         return socket.socket(family=family, type=kind, proto=protocol)
 
-    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS, socket_factory=socket_make)
+    connector = aiohttp.TCPConnector(
+        limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS, socket_factory=socket_make, resolver=names
+    )
     return aiohttp.ClientSession(
         connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False, headers={"User-Agent": USER_AGENT}
     )
+
+
+async def _read_cut(response: aiohttp.ClientResponse, maximum_bytes: int) -> bytes:
+    """The beginning of a body that is nice to have: what is slow or broken takes nothing from the status that came."""
+    try:
+        async with asyncio.timeout(_CUT_BODY_SECONDS):
+            return await _read(response, maximum_bytes, cut=True)
+    except (aiohttp.ClientError, OSError):  # a timeout is one
+        response.close()
+        return b""
 
 
 async def _read(response: aiohttp.ClientResponse, maximum_bytes: int, cut: bool) -> bytes:

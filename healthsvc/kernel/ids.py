@@ -3,7 +3,7 @@
 import re
 import secrets
 import zlib
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID, uuid4
 
@@ -27,6 +27,11 @@ def uuid_floor(instant: datetime) -> UUID:
     """The least version 7 UUID of a millisecond: rows made before it have smaller ids. None is from before 1970."""
     milliseconds = max(0, int(instant.timestamp() * 1000))
     return UUID(int=milliseconds << 80 | 7 << 76 | 2 << 62)
+
+
+def uuid_instant(row_id: UUID) -> datetime:
+    """When a version 7 UUID was made, to the millisecond."""
+    return datetime.fromtimestamp((row_id.int >> 80) / 1000, UTC)
 
 
 def uuid_random() -> UUID:

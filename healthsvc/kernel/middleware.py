@@ -28,7 +28,7 @@ GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
 
 class RequestMiddleware:
-    """First in the stack. Gives `request.request_id`, chooses the address's URLs, writes one line an answer."""
+    """First to read a request. Gives `request.request_id`, chooses the address's URLs, writes one line an answer."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response

@@ -179,6 +179,10 @@ def test_sixty_resources_have_events() -> None:
 @pytest.mark.parametrize("spec", SERIES, ids=lambda spec: spec.slug)
 def test_a_timeseries_is_sane(spec: SeriesSpec) -> None:
     assert spec.lowest <= spec.highest
+    assert (spec.typical.value is not None) == spec.has_value
+    assert spec.typical.value is None or spec.lowest <= spec.typical.value <= spec.highest
+    assert spec.typical.type in {*spec.types, *spec.sub_paths} or not (spec.types or spec.sub_paths)
+    assert spec.typical.span_seconds > 0
     assert spec.unit not in spec.accepted
     assert spec.meaning.endswith(".")
     assert spec.definition.startswith("The API's ")

@@ -11,6 +11,7 @@ import pytest
 from django.db import transaction
 from pytest_django import DjangoAssertNumQueries
 
+from aggregation import event_types as catalogue
 from aggregation import events
 from aggregation.catalogue import SERIES, SUMMARIES, SampleField, SampleFieldKind, SeriesSpec, SummarySpec
 from aggregation.constants import SOURCE_IDS
@@ -155,7 +156,7 @@ def test_a_backfill_is_announced_once_a_resource_without_data(in_team: factories
 
 
 def test_every_event_of_the_catalogue_is_registered_with_a_sample() -> None:
-    ours = {one.name for one in events.event_types()}
+    ours = {one.name for one in catalogue.event_types()}
     assert len(ours) == 182
     family = ("daily.data.", "historical.data.", "provider.device.")
     assert {name for name in event_types() if name.startswith(family)} == ours
@@ -206,20 +207,23 @@ def test_the_sample_of_a_summary_event_is_one_that_would_be_stored(
     data: Any = event_types()[f"daily.data.{spec.slug}.created"].sample
     assert set(data) == set(summary_shape(spec)().fields)
     fields = {field.name: data[field.name] for field in spec.fields}
-    for name in (spec.starts_field, spec.ends_field, "timezone_offset"):
-        fields.pop(name, None)
+    offset_seconds = fields.pop("timezone_offset", None)
+    starts_at, ends_at = (
+        datetime.fromisoformat(fields.pop(name)) if name else None for name in (spec.starts_field, spec.ends_field)
+    )
     if "sport" in fields:
         fields["sport"] = data["sport"]["slug"]
     summaries = []
     if spec.parent is not None:
         summaries = [night()]
         fields = {**fields, spec.parent.id_field: None, spec.parent.external_id_field: "night-1"}
-    at = datetime(2026, 3, 1, 8, tzinfo=UTC)
-    summaries.append(SummaryRecord(spec.slug, RING, "one", at.date(), at, at, None, fields))
+    day = spec.example.calendar_date
+    summaries.append(SummaryRecord(spec.slug, RING, "one", day, starts_at, ends_at, offset_seconds, fields))
     assert health_data_store(team=in_team.context, user_id=user.id, summaries=summaries).refused == ()
     event = list(emitted())[-1]
     assert event["event_type"] == f"daily.data.{spec.slug}.created"
-    own = {"id", "user_id", "created_at", "updated_at", "provider_id", "sleep_id", "source", "source_device_id"}
+    own = {"id", "user_id", "created_at", "updated_at", "provider_id", "sleep_id"}
+    own |= {name for name in data if name.startswith("source")}
     differing = {name for name, value in event["data"].items() if value != data[name]}
     assert differing <= own
 

@@ -14,6 +14,7 @@ from tests.factories import Tenant
 from tests.webhooks.conftest import endpoint_make, hook, pump
 from tests.webhooks.receiving import Answer, Receiver
 from webhooks import services
+from webhooks.constants import CLAIM_ROWS
 from webhooks.models import Attempt, Endpoint
 
 with pytest.MonkeyPatch.context() as environment:
@@ -29,6 +30,7 @@ with pytest.MonkeyPatch.context() as environment:
         arrivals_read,
         attempt_problems,
         doubles,
+        doubles_maximum,
         kept_read,
         message_ids,
         missing,
@@ -108,6 +110,11 @@ def test_each_fault_of_rows_is_found(row: dict[str, int], problem: str) -> None:
 def test_what_was_taken_more_often_than_it_was_claimed_is_found() -> None:
     assert counted(KEPT, [*TAKEN, TAKEN[0]]) == ["1 was taken more often than its claims tell: msg_0"]
     assert counted([replace(KEPT[0], claims=2, highest=2), *KEPT[1:]], [*TAKEN, TAKEN[0]], gaps=1) == []
+
+
+def test_at_most_one_claimed_batch_comes_twice_for_each_kill() -> None:
+    assert [doubles_maximum(1, endpoints, 1) for endpoints in (1, 2, 4, 50)] == [64, 128, CLAIM_ROWS, CLAIM_ROWS]
+    assert (doubles_maximum(10, 2, 1), doubles_maximum(1, 50, 3)) == (1280, 3 * CLAIM_ROWS)
 
 
 def test_journals_are_read_to_their_last_whole_line(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 from yarl import URL
 
-from healthsvc.kernel.addresses import AddressRules, address_read, address_rules
+from healthsvc.kernel.addresses import AddressRules, address_read, address_rules, host_is_sound
 
 NOTHING_ALLOWED = AddressRules((), frozenset())
 
@@ -108,3 +108,31 @@ def test_settings_that_are_not_understood_stop_everything(
     settings.LOOPBACK_ORIGINS = origins
     with pytest.raises(ImproperlyConfigured):
         address_rules()
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "example.com",
+        "EXAMPLE.com.",
+        "a_b.example",
+        "xn--bcher-kva.example",
+        "8.8.8.8",
+        "0x8.8",
+        "2606:4700::1111",
+        "a" * 63,
+    ],
+)
+def test_hosts_that_could_be_dialled(host: str) -> None:
+    assert host_is_sound(host)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "", ".", "example..com", ".example.com", "a" * 64 + ".example", "256.256.256.256", "1.1.1.1.1", "v1.x:",
+        "%31%32%37.0.0.1", "loc%61lhost", "-a.example", "a-.example", ("a" * 60 + ".") * 5 + "example", "a b.example",
+    ],
+)  # fmt: skip
+def test_hosts_that_could_never_be_dialled(host: str) -> None:
+    assert not host_is_sound(host)

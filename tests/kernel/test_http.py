@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import socket
+import threading
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +13,7 @@ from pytest_django import Settings
 
 from healthsvc.kernel.http import HttpReply, OutboundError, OutboundFailure, OutboundSession, fetch, url_read
 from tests.kernel.test_addresses import LOCAL, MANY_RECEIVERS, METADATA, PRIVATE, TUNNELS
+from tests.name_server import address_of, names_resolving
 from tests.webhooks.receiving import Answer, Receiver, receiver
 
 
@@ -94,6 +96,39 @@ def test_the_limit_holds_for_the_inflated_reply(server: Receiver) -> None:
     assert fetch("GET", server.url, timeout_seconds=5).body == bytes(5_000_000)
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nnever the rest", marks=pytest.mark.slow),
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbreaks off",
+    ],
+)
+def test_a_status_counts_though_its_body_never_comes_where_that_is_wanted(settings: Settings, reply: bytes) -> None:
+    """The first connection stays open until the caller hangs up, the last is closed in the middle of the body."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        settings.LOOPBACK_ORIGINS = [url]
+
+        def answer() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(reply)
+                if b"never" in reply:
+                    connection.recv(1)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+
+        async def cut() -> HttpReply:
+            async with OutboundSession() as session:
+                return await session.request("POST", url, timeout_seconds=30, body=b"{}", maximum_bytes=10, cut=True)
+
+        found = asyncio.run(cut())
+        thread.join(30)
+    assert found.status == 200
+
+
 def test_a_large_reply_can_be_cut(server: Receiver) -> None:
     server.otherwise = Answer(500, {}, b"x" * 100_000)
 
@@ -134,38 +169,65 @@ def test_this_machine_is_refused_unless_the_exact_origin_is_named(server: Receiv
 
 
 @pytest.mark.parametrize("address", LOCAL + METADATA + MANY_RECEIVERS + PRIVATE + TUNNELS)
-def test_a_name_is_refused_for_what_it_resolves_to_when_it_is_dialled(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_is_refused_for_what_it_resolves_to_when_it_is_dialled(address: str) -> None:
     """A rebinding server may say what it likes earlier: only the address that is dialled counts."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    name = (address, 80, 0, 0) if ":" in address else (address, 80)
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_a, **_k: [(family, socket.SOCK_STREAM, 6, "", name)])
-    assert failure("GET", "http://hooks.example.com/") is OutboundFailure.REFUSED_ADDRESS
+    with names_resolving(lambda _host: address) as asked:
+        assert failure("GET", "http://hooks.example.com/") is OutboundFailure.REFUSED_ADDRESS
+    assert asked == ["hooks.example.com"]
 
 
-def test_a_name_that_moves_to_this_machine_is_refused(server: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_moves_to_this_machine_is_refused(server: Receiver) -> None:
     port = int(server.url.rpartition(":")[2])
-    asked: list[str] = []
-
-    def resolve(host: str, *_rest: Any, **_more: Any) -> list[Any]:
-        asked.append(host)
-        found = "93.184.216.34" if len(asked) == 1 else "127.0.0.1"
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (found, port))]
-
-    monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    assert socket.getaddrinfo("moving.example.com", port)[0][4][0] == "93.184.216.34"
-    assert failure("GET", f"http://moving.example.com:{port}/") is OutboundFailure.REFUSED_ADDRESS
+    answers = iter(["93.184.216.34"])
+    with names_resolving(lambda _host: next(answers, "127.0.0.1")) as asked:
+        assert address_of("moving.example.com") == "93.184.216.34"
+        assert failure("GET", f"http://moving.example.com:{port}/") is OutboundFailure.REFUSED_ADDRESS
     assert (asked, server.received) == (["moving.example.com"] * 2, [])
 
 
-def test_a_loopback_origin_whose_name_leads_elsewhere_is_refused(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_loopback_origin_whose_name_leads_elsewhere_is_refused(settings: Settings) -> None:
     settings.LOOPBACK_ORIGINS = ["http://receiver.local:8003"]
-    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("10.0.0.1", 8003))]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_a, **_k: found)
-    assert failure("GET", "http://receiver.local:8003/") is OutboundFailure.REFUSED_ADDRESS
+    with names_resolving(lambda _host: "10.0.0.1"):
+        assert failure("GET", "http://receiver.local:8003/") is OutboundFailure.REFUSED_ADDRESS
+
+
+def test_names_of_this_machine_are_known_without_a_name_server(server: Receiver, settings: Settings) -> None:
+    """Its file of hosts, and localhost."""
+    port = server.url.rpartition(":")[2]
+    settings.LOOPBACK_ORIGINS = [f"http://localhost:{port}"]
+    with names_resolving(lambda _host: None) as asked:
+        assert fetch("GET", f"http://localhost:{port}/", timeout_seconds=5).status == 204
+    assert asked == []
+
+
+@pytest.mark.parametrize("host", ["none.example.com", "a" * 64 + ".example.com", "a..example.com"])
+def test_a_name_that_nobody_knows(host: str) -> None:
+    with names_resolving(lambda _host: ""):
+        assert failure("GET", f"http://{host}/") in (OutboundFailure.CONNECTION, OutboundFailure.INVALID_URL)
+
+
+def test_names_whose_servers_never_answer_hold_up_nobody_else(server: Receiver, settings: Settings) -> None:
+    """Many more than a loop has threads; asking counts within the request's time, and the loop's end waits for none."""
+    port = server.url.rpartition(":")[2]
+    settings.LOOPBACK_ORIGINS = [f"http://alive.example.com:{port}"]
+    silent = [f"http://silent-{number}.example.com/" for number in range(100)]
+
+    async def all_at_once() -> tuple[set[OutboundFailure], int]:
+        async with OutboundSession() as session:
+            waiting = [asyncio.create_task(session.request("GET", url, timeout_seconds=60)) for url in silent]
+            soon = [asyncio.create_task(session.request("GET", url, timeout_seconds=0.2)) for url in silent]
+            failed = await asyncio.gather(*soon, return_exceptions=True)
+            kinds = {each.kind for each in failed if isinstance(each, OutboundError)}
+            assert len(kinds) == 1
+            reply = await session.request("GET", f"http://alive.example.com:{port}/", timeout_seconds=30)
+            assert not any(task.done() for task in waiting)
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+            return kinds, reply.status
+
+    with names_resolving(lambda host: "127.0.0.1" if host == "alive.example.com" else None):
+        assert asyncio.run(all_at_once()) == ({OutboundFailure.TIMEOUT}, 204)
 
 
 def test_many_requests_run_at_once(server: Receiver) -> None:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from healthsvc.kernel.ids import uuid_floor, uuid_ordered
+from healthsvc.kernel.ids import uuid_floor, uuid_instant, uuid_ordered
 
 MOMENT = datetime(2026, 11, 21, 8, 30, 0, 123_999, tzinfo=UTC)
 
@@ -21,3 +21,7 @@ def test_rows_made_before_an_instant_have_smaller_ids_and_later_ones_larger() ->
     made = uuid_ordered()
     after = datetime.now(UTC) + timedelta(milliseconds=1)
     assert uuid_floor(before) <= made < uuid_floor(after)
+
+
+def test_an_ordered_id_tells_when_it_was_made() -> None:
+    assert uuid_instant(uuid_floor(MOMENT)) == MOMENT.replace(microsecond=123_000)

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from healthsvc.kernel.errors import ServiceError
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from tests.factories import Tenant, tenant_make
 from tests.kernel.test_addresses import LOCAL, MANY_RECEIVERS, METADATA, PRIVATE, TUNNELS
+from tests.name_server import Resolve, address_of, names_resolving
 from tests.webhooks.conftest import attempts, deliveries, emit, endpoint_make, pump
 from tests.webhooks.receiving import Answer, Receiver
 from webhooks import services
@@ -45,8 +47,6 @@ ADDRESSES = LOCAL + METADATA + MANY_RECEIVERS + PRIVATE + TUNNELS
 #: Endpoints of one team in these tests: below what a team may have.
 _BATCH = 40
 
-Resolve = Callable[[str], str]
-
 
 @pytest.fixture
 def listening() -> Iterator[socket.socket]:
@@ -69,23 +69,10 @@ def connections_of(listening: socket.socket) -> int:
 
 
 @pytest.fixture
-def resolver(monkeypatch: pytest.MonkeyPatch) -> Callable[[Resolve], list[str]]:
-    """Says what names resolve to; the names that were asked for."""
-
-    def set_to(resolve: Resolve) -> list[str]:
-        asked: list[str] = []
-
-        def getaddrinfo(host: str, port: int, *_rest: Any, **_more: Any) -> list[Any]:
-            asked.append(host)
-            address = resolve(host)
-            if ":" in address:
-                return [(socket.AF_INET6, socket.SOCK_STREAM, 6, "", (address, port, 0, 0))]
-            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
-
-        monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-        return asked
-
-    return set_to
+def resolver() -> Iterator[Callable[[Resolve], list[str]]]:
+    """Says what names resolve to, as their server; the names that were asked for."""
+    with ExitStack() as stack:
+        yield lambda resolve: stack.enter_context(names_resolving(resolve))
 
 
 def errors_by_endpoint(endpoints: dict[Any, str]) -> dict[str, list[tuple[int | None, str]]]:
@@ -182,7 +169,7 @@ def test_a_name_that_moves_between_the_check_and_the_connection_is_refused(
     asked = resolver(lambda _host: next(answers, address))
     port = listening.getsockname()[1]
     endpoint_make(team, f"https://moving.example.com:{port}/hook")
-    assert socket.getaddrinfo("moving.example.com", port)[0][4][0] == "93.184.216.34", "public to whoever asks first"
+    assert address_of("moving.example.com") == "93.184.216.34", "public to whoever asks first"
     emit(team)
     pump()
     (attempt,), (delivery,) = attempts(), deliveries()

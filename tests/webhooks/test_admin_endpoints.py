@@ -1,6 +1,7 @@
 """What staff see of endpoints and do with them: through the services, with a trace, and never a secret."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,15 +9,17 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from healthsvc.kernel import clock
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from management.models import AccessRecord, BackgroundJob, StaffUser
 from tests.factories import Tenant
 from tests.webhooks.conftest import deliveries, emit, endpoint_make, pump
 from tests.webhooks.receiving import Answer, Receiver
-from tests.webhooks.staffing import clerk, superuser
+from tests.webhooks.staffing import clerk, superuser, whole
 from webhooks import services
 from webhooks.constants import RECOVER_JOB, REPLAY_JOB
-from webhooks.models import Endpoint
+from webhooks.models import Endpoint, Tally
+from webhooks.portal.wording import REPAIR_TITLES
 
 LIST = "/admin/webhooks/endpoint/"
 
@@ -82,7 +85,7 @@ def test_the_list_costs_the_same_for_any_number(staff: Client, team: Tenant, hoo
         pump()
         with CaptureQueriesContext(connection) as captured:
             page = staff.get(LIST).content.decode()
-        assert page.count('<th class="field-url">') == rows
+        assert page.count('<th class="field-address">') == rows
         costs.append(len(captured))
     assert costs[0] == costs[1]
 
@@ -94,14 +97,54 @@ def test_the_list_by_state(staff: Client, team: Tenant, state: str, shown: list[
     made = {name: endpoint_make(team, f"https://example.com/{name}", disabled=name == "b") for name in "abc"}
     with team_scope(team.context):
         services.endpoint_delete(team=team.context, endpoint_id=made["c"].id)
-    page = staff.get(LIST, {"state": state}).content.decode()
+    page = whole(staff.get(LIST, {"state": state}).content.decode())
     assert [name for name in made if f"https://example.com/{name}<" in page] == shown
+
+
+def test_a_day_in_which_nothing_arrived_is_said(staff: Client, endpoint: Endpoint) -> None:
+    row = Tally(endpoint=endpoint, team_id=endpoint.team_id, environment=endpoint.environment, failed=1)
+    row.span_at = clock.now() - timedelta(hours=1)
+    with system_scope(SystemScope.DELIVERY):
+        row.save(force_insert=True)
+    for page in (LIST, f"{LIST}{endpoint.pk}/change/", f"{LIST}{endpoint.pk}/tools/"):
+        assert "enabled, nothing arrives" in staff.get(page).content.decode()
+    with system_scope(SystemScope.DELIVERY):
+        Tally.objects.update(delivered=1)
+    assert "nothing arrives" not in staff.get(LIST).content.decode()
+
+
+def test_the_query_of_an_address_is_not_shown(staff: Client, team: Tenant, hook: Receiver) -> None:
+    endpoint = endpoint_make(team, f"{hook.url}/hook?token=sesame")
+    emit(team)
+    pump()
+    (row,) = deliveries()
+    at = f"{LIST}{endpoint.pk}/"
+    paths = [LIST, f"{at}change/", f"{at}tools/", f"{at}delete/", f"{at}history/", "/admin/webhooks/delivery/",
+             f"/admin/webhooks/delivery/{row.pk}/change/", f"/admin/webhooks/event/{row.event_id}/change/",
+             "/admin/webhooks/attempt/", "/admin/webhooks/event/", "/admin/"]  # fmt: skip
+    for client in (staff, clerk("view_endpoint", "view_delivery", "view_event", "view_attempt", "delete_endpoint")):
+        for path in paths:
+            answer = client.get(path)
+            assert answer.status_code in (200, 403), path
+            assert "sesame" not in answer.content.decode(), path
+    # Saved as it is shown, it stays as it was; what is typed replaces all of it.
+    change(staff, endpoint, url=f"{hook.url}/hook", description="Main")
+    assert (now(endpoint).url, now(endpoint).description) == (endpoint.url, "Main")
+    change(staff, endpoint, url=f"{hook.url}/other")
+    assert now(endpoint).url == f"{hook.url}/other"
+    assert "sesame" not in staff.get("/admin/").content.decode()
+
+
+def test_an_endpoint_is_called_by_its_address(staff: Client, endpoint: Endpoint) -> None:
+    page = whole(staff.get(f"{LIST}{endpoint.pk}/change/").content.decode())
+    assert f"<h1>Endpoint {endpoint.url}</h1>" in page
+    assert f"&rsaquo; Endpoint {endpoint.url}\n</div>" in page
 
 
 def test_the_list_of_one_team(staff: Client, team: Tenant, other_team: Tenant) -> None:
     endpoint_make(team, "https://example.com/ours")
     endpoint_make(other_team, "https://example.com/theirs")
-    page = staff.get(LIST, {"team_id": str(team.team.id)}).content.decode()
+    page = whole(staff.get(LIST, {"team_id": str(team.team.id)}).content.decode())
     assert ("/ours<" in page, "/theirs<" in page) == (True, False)
     assert staff.get(LIST, {"team_id": "nonsense"}).headers["Location"].endswith("?e=1")
 
@@ -221,7 +264,7 @@ def test_only_names_of_headers_are_shown(staff: Client, team: Tenant, endpoint: 
 def test_repairs_begin_and_show_their_progress(staff: Client, endpoint: Endpoint, tool: str, kind: str) -> None:
     since = f"{endpoint.created_at:%Y-%m-%dT%H:%M}"
     status, page = use(staff, endpoint, {"tool": tool, "since": since})
-    assert (status, f"<td>{kind}</td>" in page, "0 of " in page) == (302, True, True)
+    assert (status, f"<td>{REPAIR_TITLES[kind]}<br>" in page, "0 of " in page) == (302, True, True)
     with system_scope(SystemScope.STAFF):
         (job,) = BackgroundJob.objects.all()
     assert (job.kind, job.parameters["endpoint_id"]) == (kind, str(endpoint.pk))

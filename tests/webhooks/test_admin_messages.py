@@ -17,7 +17,7 @@ from tests.factories import Tenant, user_make
 from tests.webhooks.conftest import deliveries, emit, endpoint_make, pump
 from tests.webhooks.erasing import user_erase
 from tests.webhooks.receiving import Answer, Receiver
-from tests.webhooks.staffing import clerk, superuser
+from tests.webhooks.staffing import clerk, superuser, whole
 from webhooks.models import Endpoint, Event, PortalSession
 from webhooks.services.portal import portal_link_make, portal_open
 
@@ -52,10 +52,13 @@ def test_a_message_with_its_deliveries_and_attempts(
     hook.answers = [Answer(503, {}, b"not today")]
     event_id = emit(team)
     pump()
-    page = staff.get(f"{LIST}{event_id}/change/").content.decode()
+    page = whole(staff.get(f"{LIST}{event_id}/change/").content.decode())
     for words in (endpoint.url, ">pending</a>", "<td>503</td>", "not today", f"msg_{event_id}"):
         assert words in page
     assert "Zoë" not in page
+    assert "<h1>Message daily.data.sleep.created</h1>" in page
+    # Each attempt names its endpoint.
+    assert f'<td><span class="url">{endpoint.url}</span></td>' in page
 
 
 def test_a_message_costs_the_same_for_any_number(staff: Client, team: Tenant, hook: Receiver) -> None:
@@ -211,16 +214,27 @@ def _session(tenant: Tenant) -> PortalSession:
 def test_portal_sessions_are_listed_and_ended(staff: Client, team: Tenant) -> None:
     session = _session(team)
     page = staff.get(SESSIONS).content.decode()
-    assert '<td class="field-state">open</td>' in page
-    assert "hash" not in staff.get(f"{SESSIONS}{session.pk}/change/").content.decode()
+    assert ">open</a></th>" in page
+    opened = whole(staff.get(f"{SESSIONS}{session.pk}/change/").content.decode())
+    assert f"<h1>Portal session of {team.team.name}, sandbox</h1>" in opened
+    assert "hash" not in opened
     staff.post(SESSIONS, {"action": "end", "_selected_action": [str(session.pk)]})
     with system_scope(SystemScope.STAFF):
         ended_at = PortalSession.objects.get().ended_at
     assert ended_at is not None
-    assert '<td class="field-state">ended</td>' in staff.get(SESSIONS).content.decode()
+    assert ">ended</a></th>" in staff.get(SESSIONS).content.decode()
+    assert _ends() == [("POST admin webhooks.portalsession end", str(session.pk))]
     staff.post(SESSIONS, {"action": "end", "_selected_action": [str(session.pk)]})
     with system_scope(SystemScope.STAFF):
         assert PortalSession.objects.get().ended_at == ended_at
+    # Ending what has ended is nothing that happened.
+    assert len(_ends()) == 1
+
+
+def _ends() -> list[tuple[str, object]]:
+    with system_scope(SystemScope.STAFF):
+        rows = AccessRecord.objects.filter(action__endswith=" end").order_by("id")
+        return [(row.action, row.object_ids["object_id"]) for row in rows]
 
 
 def test_seeing_sessions_is_not_enough_to_end_them(team: Tenant) -> None:

@@ -38,7 +38,12 @@ def test_a_team_is_sent_what_staff_allow(staff: Client, team: Tenant, endpoint: 
 
 
 @pytest.mark.parametrize(
-    "values", [{"event_type_prefixes": "daily.data,nonsense"}, {"webhook_notice_email": "not an address"}]
+    "values",
+    [
+        {"event_type_prefixes": "daily.data,nonsense"},
+        {"event_type_prefixes": "webhook.test.*"},
+        {"webhook_notice_email": "not an address"},
+    ],
 )
 def test_staff_are_told_what_is_wrong(staff: Client, team: Tenant, values: dict[str, str]) -> None:
     assert _set(staff, team, **values) == 200

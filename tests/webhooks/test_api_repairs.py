@@ -81,8 +81,9 @@ def test_what_failed_is_recovered_and_the_repair_tells_how_far_it_is(
         "until": "",
         "event_types": None,
         "include_cancelled": False,
-        "progress": {"done": 0, "total": 7200},
+        "progress": {"done_seconds": 0, "total_seconds": 7200},
         "messages": 0,
+        "waiting": None,
         "error_code": None,
         "created_at": "",
         "ended_at": None,
@@ -90,7 +91,8 @@ def test_what_failed_is_recovered_and_the_repair_tells_how_far_it_is(
     assert management_api.post(f"{base}/webhook/{endpoint.id}/recover", {"since": since}).status_code == 409
     tasks.repair_run(begun["job_id"])
     ended = management_api.get(f"{base}/webhook_repair/{begun['job_id']}").json()
-    assert (ended["status"], ended["messages"], ended["progress"]) == ("succeeded", 1, {"done": 7200, "total": 7200})
+    assert (ended["status"], ended["messages"], ended["waiting"]) == ("succeeded", 1, 0)
+    assert ended["progress"] == {"done_seconds": 7200, "total_seconds": 7200}
     assert ended["ended_at"] is not None
     pump()
     assert [request.headers["webhook-id"] for request in hook.received] == [f"msg_{event_id}"]
@@ -115,6 +117,7 @@ def test_what_was_never_sent_is_replayed_by_the_sweep_too(
     assert locs(management_api.post(path, {"since": text_ago(days=1), "event_types": ["dayly"]})) == [
         ["body", "event_types", 0]
     ]
+    assert locs(management_api.post(path, {"since": text_ago(days=1), "event_types": []})) == [["body", "event_types"]]
 
 
 @pytest.mark.parametrize("action", ["recover", "replay_missing"])

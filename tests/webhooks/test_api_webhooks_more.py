@@ -68,7 +68,7 @@ def test_an_endpoint_with_channels_hears_of_those_only(
     emit(team)
     pump()
     assert [request.headers["webhook-id"] for request in hook.received] == [f"msg_{wanted}"]
-    assert management_api.patch(f"{base}/{made['id']}", {"channels": []}).json()["channels"] is None
+    assert management_api.patch(f"{base}/{made['id']}", {"channels": None}).json()["channels"] is None
     emit(team)
     pump()
     assert len(hook.received) == 2
@@ -278,3 +278,19 @@ def test_a_change_beside_a_deletion_brings_nothing_back(team: Tenant) -> None:
         found = Endpoint.objects.get()
         assert (found.secret, found.headers, found.secrets_before) == ("", {}, [])
         assert found.deleted_at is not None
+
+
+def test_a_long_list_of_mistyped_types_is_told_in_part(management_api: ApiClient, base: str) -> None:
+    mistyped = [f"daily.data.slep{number}" for number in range(500)]
+    refused = management_api.post(base, {"url": URL, "filter_types": mistyped})
+    told = refused.json()["detail"]
+    assert (refused.status_code, len(told)) == (422, 20)
+    assert [one["loc"][-1] for one in told] == list(range(20))
+    assert [("Near it" in one["msg"]) for one in told] == [True] * 5 + [False] * 15
+
+
+def test_a_deleted_webhook_keeps_no_query_of_its_url(management_api: ApiClient, base: str, team: Tenant) -> None:
+    made = create(management_api, base, url="https://hooks.example.com/in?secret=sesame")
+    assert management_api.delete(f"{base}/{made['id']}").status_code == 204
+    with team_scope(team.context):
+        assert "sesame" not in Endpoint.objects.get(pk=made["id"]).url

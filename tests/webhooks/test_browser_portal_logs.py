@@ -125,6 +125,29 @@ def test_an_event_is_found_and_sent_by_keyboard(page: Page, hook: Receiver, endp
     assert len(hook.received) == 1
 
 
+def test_event_types_are_a_screen_and_open_by_group(chrome: Browser, served: str, team: Tenant) -> None:
+    context = chrome.new_context(viewport={"width": 390, "height": 844}, java_script_enabled=False, base_url=served)
+    context.set_default_timeout(10_000)
+    page = context.new_page()
+    page.goto(link_make(team))
+    page.get_by_role("button", name="Open").click()
+    page.get_by_role("link", name="Event types").click()
+    heading(page, "Event types")
+    height = "document.documentElement.scrollHeight"
+    assert page.evaluate(height) <= 1_000
+    link = page.get_by_role("link", name=TYPE, exact=True)
+    expect(link).to_be_hidden()
+    page.get_by_text("Daily summaries").click()
+    expect(link).to_be_visible()
+    assert page.evaluate(height) <= 3_000
+    page.get_by_label("Find an event type").fill("sleep")
+    page.get_by_role("button", name="Search").click()
+    expect(link).to_be_visible()
+    link.click()
+    heading(page, TYPE)
+    context.close()
+
+
 @pytest.mark.parametrize(("size", "scheme"), [(PHONE, "light"), (DESK, "dark")], ids=["phone by day", "desk at night"])
 def test_every_page_is_for_all(
     chrome: Browser,
@@ -143,6 +166,7 @@ def test_every_page_is_for_all(
     problems: list[str] = []
     page.on("console", lambda message: problems.append(message.text))
     page.goto(link_make(team))
+    page.get_by_role("button", name="Open").click()
     page.wait_for_url("**/portal/")
     refused = next(one for one in attempts() if one.status_code == 500)
     for address in (
@@ -155,6 +179,7 @@ def test_every_page_is_for_all(
         f"/portal/endpoint/{endpoint.id}/activity?range=6h",
         f"/portal/endpoint/{endpoint.id}/recover",
         f"/portal/endpoint/{endpoint.id}/replay",
+        "/portal/event_types",
         "/portal/event_types?q=electrocardiogram",
         f"/portal/event_type/{LONG_TYPE}",
     ):
@@ -173,6 +198,7 @@ def test_a_filter_that_is_wrong_and_a_repair_are_for_all(
     context: BrowserContext = chrome.new_context(viewport=PHONE, base_url=served)
     page = context.new_page()
     page.goto(link_make(team))
+    page.get_by_role("button", name="Open").click()
     page.wait_for_url("**/portal/")
     page.goto("/portal/messages?user_id=ada&after=never")
     assert Axe().run(page).violations_count == 0
@@ -200,3 +226,15 @@ def tallies_make(team: Tenant, endpoint: Endpoint) -> None:
             )
             for number in range(24, 288)
         )
+
+
+def test_labels_and_fields_of_a_filter_stand_in_rows(chrome: Browser, served: str, team: Tenant) -> None:
+    page = chrome.new_page(viewport=DESK)
+    page.goto(served + link_make(team))
+    page.get_by_role("button", name="Open").click()
+    page.goto(f"{served}/portal/messages?outcome=failed")
+    tops = "labels => labels.slice(0, 4).map(one => Math.round(one.getBoundingClientRect().top))"
+    for part in ("label", "input, .filter-fields select"):
+        found = page.eval_on_selector_all(f".filter-fields {part}", tops)
+        assert (len(found), len(set(found))) == (4, 1), part
+    page.close()

@@ -1,10 +1,9 @@
 """An erased user's payloads are gone, what was not sent is never sent, and nothing brings them back."""
 
-import threading
 from uuid import UUID, uuid4
 
 import pytest
-from django.db import connection, connections
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from healthsvc.kernel import clock
@@ -15,8 +14,9 @@ from tests.factories import Tenant
 from tests.webhooks.conftest import SOME_EVENT, attempts, deliveries, emit, endpoint_make, make_due, pump
 from tests.webhooks.erasing import user_erase
 from tests.webhooks.receiving import Answer, Receiver
+from tests.webhooks.waiting import beside, wait_until
 from users.registry import erasers
-from webhooks import services
+from webhooks import walker
 from webhooks.constants import ERASE_ROWS, RETRY_DELAYS_SECONDS
 from webhooks.erasure import user_portion_erase
 from webhooks.events import MESSAGE_ATTEMPT_EXHAUSTED
@@ -80,7 +80,7 @@ def test_sending_again_brings_nothing_back(team: Tenant, endpoint: Endpoint, hoo
     pump()
     user_erase(team.context, user_id)
     with team_scope(team.context):
-        services.deliveries_resend(deliveries=Delivery.objects.all())
+        walker.deliveries_resend(Delivery.objects.all())
     assert pump().attempted == 0
     assert (len(hook.received), [row.status for row in deliveries()]) == (1, ["cancelled"])
 
@@ -129,20 +129,10 @@ def test_what_is_in_flight_leaves_no_answer_behind(hook: Receiver) -> None:
     hook.slow_paths = {"/slow"}
     hook.otherwise = _WRONG
     emit_about(tenant, user_id)
-
-    def pumping() -> None:
-        try:
-            pump()
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=pumping)
-    thread.start()
-    while not hook.received:
-        threading.Event().wait(0.01)
-    assert user_erase(tenant.context, user_id)["webhooks_delivery"] == 1
-    hook.let_go.set()
-    thread.join(30)
+    with beside(pump):
+        wait_until("it is in flight", lambda: hook.received)
+        assert user_erase(tenant.context, user_id)["webhooks_delivery"] == 1
+        hook.let_go.set()
     assert [(row.status_code, row.answer_excerpt) for row in attempts()] == [(500, None)]
     assert [row.status for row in deliveries()] == ["cancelled"]
     assert [event.event_type for event in events()] == [SOME_EVENT]

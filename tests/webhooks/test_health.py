@@ -36,13 +36,17 @@ def told(*outcomes: Outcome, before: Health = HEALTHY) -> Health:
         ([0, 30, 60, 90], 90, None),
         ([0, 0.1, 0.6, 2.6, 7.6, 17.6, 27.6], 0, 17.6),
         ([0, 12, 13, 80], 0, 12),
+        ([0, 11, 24.5, 35.5, 49], 0, 24.5),
+        ([0, 5, 11, 29], 0, 29),
+        ([0, 5, 11, 35.1, 46], 35.1, None),
     ],
 )
-def test_the_clock_of_five_days_starts_at_the_second_failure_far_from_the_first(
+def test_the_clock_of_five_days_starts_at_a_failure_far_from_another_within_a_day(
     failures: list[float], first: float, failing: float | None
 ) -> None:
     after = told(*[outcome(hours, 500) for hours in failures])
-    assert after == Health(first_failure_at=at(first), failing_since=at(failing) if failing is not None else None)
+    last = failures[-1] if failing is None else max(hours for hours in failures if hours < failing)
+    assert after == Health(at(first), at(last), at(failing) if failing is not None else None)
 
 
 @pytest.mark.parametrize("success", [200, 204, 299])
@@ -54,7 +58,7 @@ def test_a_success_ends_the_count(success: int) -> None:
 
 def test_an_older_success_ends_nothing_that_came_after_it() -> None:
     failing = told(outcome(1), outcome(13, error=REFUSED))
-    assert told(outcome(0.9, 200), before=failing) == Health(at(1), at(13), at(1), 0)
+    assert told(outcome(0.9, 200), before=failing) == Health(at(1), at(1), at(13), at(1), 0)
     assert told(outcome(1, 200), before=failing) == HEALTHY, "in between, so that not every attempt has failed"
 
 
@@ -156,6 +160,16 @@ def test_how_a_course_is_cut_into_batches_makes_no_difference(course: Sequence[O
     assert halves == health_after(HEALTHY, course) == told(*course)
 
 
+@given(st.lists(st.integers(0, 6 * 24 * 4), min_size=1, max_size=40, unique=True).map(sorted))
+def test_the_clock_starts_whichever_two_failures_are_far_apart(quarters: list[int]) -> None:
+    """Compared with a look at every pair."""
+    times = [at(quarter / 4) for quarter in quarters]
+    day, half = timedelta(hours=24), timedelta(hours=12)
+    starts = [later for later in times if any(half <= later - earlier <= day for earlier in times)]
+    after = told(*[outcome(quarter / 4, 500) for quarter in quarters])
+    assert after.failing_since == (starts[0] if starts else None)
+
+
 @given(COURSES)
 def test_what_the_notes_promise(course: Sequence[Outcome]) -> None:
     after = health_after(HEALTHY, course)
@@ -168,7 +182,8 @@ def test_what_the_notes_promise(course: Sequence[Outcome]) -> None:
         assert after.first_failure_at in times
     if after.failing_since is not None and after.first_failure_at is not None:
         assert after.failing_since in times
-        assert timedelta(hours=12) <= after.failing_since - after.first_failure_at <= timedelta(hours=24)
+        gaps = [after.failing_since - each for each in times if each >= after.first_failure_at]
+        assert any(timedelta(hours=12) <= gap <= timedelta(hours=24) for gap in gaps)
     given_up = is_given_up(after, course)
     assert given_up == (after.failing_since is not None and times[-1] - after.failing_since >= timedelta(days=5))
     timeouts = [each.attempted_at for each in since_success if each.error is not None]

@@ -12,11 +12,13 @@ from django.test.utils import CaptureQueriesContext
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
+from management.models import TeamSettings
 from tests import factories
 from tests.factories import Tenant
 from tests.webhooks.conftest import deliveries, emit, endpoint_make, make_due, pump
 from tests.webhooks.health_making import BEGIN, at, outcome_of
 from tests.webhooks.receiving import Answer, Receiver
+from tests.webhooks.waiting import beside, wait_until
 from webhooks import services, walker
 from webhooks.models import Delivery, Endpoint, EndpointHealth, Event
 from webhooks.records import Outcome
@@ -24,6 +26,9 @@ from webhooks.retries import acknowledgement_of
 from webhooks.services import health as health_services
 
 DAY = timedelta(days=1)
+_WAITED_FOR = """
+SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid)))
+"""
 
 
 def _owed(tenant: Tenant, count: int = 1) -> list[Delivery]:
@@ -85,10 +90,13 @@ def test_a_batch_of_failures_costs_three_statements(team: Tenant, hook: Receiver
 def test_what_is_noted_already_is_not_written_again(team: Tenant, endpoint: Endpoint) -> None:
     (row,) = _owed(team)
     _note(outcome_of(row, at(0)))
-    _note(outcome_of(row, at(1)))
+    _note(outcome_of(row, at(0)), now=at(1))
     assert (_row(endpoint).first_failure_at, _row(endpoint).updated_at) == (at(0), at(0))
-    _note(outcome_of(row, at(2), 200))
-    assert (_row(endpoint).first_failure_at, _row(endpoint).updated_at) == (None, at(2))
+    _note(outcome_of(row, at(12)))
+    _note(outcome_of(row, at(13)))
+    assert (_row(endpoint).failing_since, _row(endpoint).updated_at) == (at(12), at(12))
+    _note(outcome_of(row, at(14), 200))
+    assert (_row(endpoint).first_failure_at, _row(endpoint).updated_at) == (None, at(14))
 
 
 def test_what_is_not_ours_any_more_counts_for_nothing(team: Tenant, endpoint: Endpoint) -> None:
@@ -110,18 +118,49 @@ def test_an_older_batch_does_not_undo_a_newer_note(team: Tenant, endpoint: Endpo
     assert (found.first_failure_at, found.struggling_since) == (at(5), at(5))
 
 
-def test_the_team_is_warned_once_when_an_endpoint_begins_to_fail(team: Tenant, endpoint: Endpoint) -> None:
-    (row,) = _owed(team)
+def test_the_teams_other_endpoints_are_warned_once_when_one_begins_to_fail(
+    team: Tenant, other_team: Tenant, endpoint: Endpoint, hook: Receiver
+) -> None:
+    endpoint_make(team, f"{hook.url}/other")
+    endpoint_make(team, f"{hook.url}/another", filter_types=["webhook.endpoint"])
+    endpoint_make(team, f"{hook.url}/of-other-things", filter_types=["provider"])
+    endpoint_make(team, f"{hook.url}/of-a-provider", channels=["provider.oura"])
+    endpoint_make(other_team, f"{hook.url}/of-others")
+    row = next(row for row in _owed(team) if row.endpoint_id == endpoint.pk)
+    with system_scope(SystemScope.DELIVERY):
+        Delivery.objects.all().delete()
     for hours in (0, 13, 14, 40):
         _note(outcome_of(row, at(hours)))
-    assert _notices("webhook.endpoint.failing") == [
-        {
-            "endpoint_id": str(endpoint.pk),
-            "failing_since": "2026-11-01T19:00:00+00:00",
-            "disabled_after": "2026-11-06T19:00:00+00:00",
-        }
-    ]
+    warning = {
+        "endpoint_id": str(endpoint.pk),
+        "failing_since": "2026-11-01T19:00:00+00:00",
+        "disabled_after": "2026-11-06T19:00:00+00:00",
+    }
+    assert _notices("webhook.endpoint.failing") == [warning] * 2
     assert not _endpoint(endpoint).disabled
+    pump()
+    assert sorted(request.path for request in hook.received) == ["/another", "/other"]
+
+
+def test_an_only_endpoint_is_not_told_that_it_fails(team: Tenant, endpoint: Endpoint) -> None:
+    (row,) = _owed(team)
+    for hours in (0, 13):
+        _note(outcome_of(row, at(hours)))
+    assert (_row(endpoint).failing_since, _notices("webhook.endpoint.failing")) == (at(13), [])
+
+
+def test_a_team_that_limits_itself_to_other_events_is_not_warned(
+    team: Tenant, endpoint: Endpoint, hook: Receiver
+) -> None:
+    endpoint_make(team, f"{hook.url}/other")
+    row = next(row for row in _owed(team) if row.endpoint_id == endpoint.pk)
+    with system_scope(SystemScope.STAFF):
+        TeamSettings.objects.update_or_create(
+            team=team.team, environment="sandbox", defaults={"event_type_prefixes": ["daily"]}
+        )
+    for hours in (0, 13):
+        _note(outcome_of(row, at(hours)))
+    assert _notices("webhook.endpoint.failing") == []
 
 
 def test_five_days_of_failures_disable_cancel_and_tell_the_other_endpoints(team: Tenant, hook: Receiver) -> None:
@@ -305,3 +344,85 @@ def test_two_batches_that_each_disable_an_endpoint_of_the_other_both_do(hook: Re
     assert failed == []
     assert {_endpoint(each).disabled_reason for each in (first, second)} == {"gone"}
     assert [row.status for row in deliveries()] == ["cancelled"] * 4
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_success_that_another_batch_notes_meanwhile_saves_the_endpoint(hook: Receiver) -> None:
+    """This batch has seen five days of failures, and waits for the other one, which holds a delivery already."""
+    tenant = factories.tenant_make()
+    endpoint = endpoint_make(tenant, f"{hook.url}/back")
+    _owed(tenant, 2)
+    with system_scope(SystemScope.DELIVERY):
+        walker.deliveries_claim({endpoint.pk: 2}, 60)
+    failed_row, good_row = deliveries()
+    for hours in (0, 12):
+        _note(outcome_of(failed_row, at(hours)))
+    late = at(12) + 6 * DAY
+    good = [outcome_of(good_row, late, 200)]
+    holds = threading.Event()
+
+    def succeed() -> None:
+        with system_scope(SystemScope.DELIVERY), transaction.atomic():
+            ours = walker.deliveries_acknowledge([acknowledgement_of(each, late, 0.5) for each in good])
+            holds.set()
+            wait_until("the other batch waits", _is_waited_for)
+            health_services.outcomes_note(good, ours, late)
+
+    with beside(succeed):
+        assert holds.wait(20)
+        _note(outcome_of(failed_row, late - timedelta(seconds=1)))
+    assert (_endpoint(endpoint).disabled, _row(endpoint).failing_since) == (False, None)
+    assert [row.status for row in deliveries()] == ["sending", "delivered"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_disabling_does_not_wait_for_a_batch_that_waits_for_it(hook: Receiver) -> None:
+    """The other batch holds a delivery that came about since, and needs the health that this one holds."""
+    tenant = factories.tenant_make()
+    endpoint = endpoint_make(tenant, f"{hook.url}/failing")
+    (row,) = _owed(tenant)
+    with system_scope(SystemScope.DELIVERY):
+        walker.deliveries_claim({endpoint.pk: 1}, 60)
+    for hours in (0, 12):
+        _note(outcome_of(row, at(hours)))
+    late = at(12) + 5 * DAY
+    looked, holds, through = threading.Event(), threading.Event(), threading.Event()
+
+    def fail_another() -> None:
+        assert looked.wait(20)
+        later = _owed(tenant)[-1]
+        with system_scope(SystemScope.DELIVERY):
+            walker.deliveries_claim({endpoint.pk: 1}, 60)
+            theirs = [outcome_of(_again(later), late)]
+            with transaction.atomic():
+                ours = walker.deliveries_acknowledge([acknowledgement_of(each, late, 0.5) for each in theirs])
+                holds.set()
+                wait_until("the first batch waits, or is through", lambda: through.is_set() or _is_waited_for())
+                health_services.outcomes_note(theirs, ours, late)
+
+    with beside(fail_another):
+        with system_scope(SystemScope.DELIVERY), transaction.atomic():
+            batch = [outcome_of(_again(row), late)]
+            doomed = health_services.endpoints_to_disable(batch, late)
+            looked.set()
+            assert holds.wait(20)
+            health_services.outcomes_note(batch, {row.pk}, late, doomed)
+        through.set()
+    assert _endpoint(endpoint).disabled_reason == "failing"
+    assert [each.status for each in deliveries()] == ["cancelled", "pending"]
+    make_due()
+    assert pump().attempted == 0
+    assert [each.status for each in deliveries()] == ["cancelled", "cancelled"]
+
+
+def _again(row: Delivery) -> Delivery:
+    """The row as it is now."""
+    return Delivery.objects.get(pk=row.pk)
+
+
+def _is_waited_for() -> bool:
+    """Whether another session waits for a row of ours."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WAITED_FOR)
+        (found,) = cursor.fetchone()
+    return bool(found)

@@ -31,8 +31,10 @@ from tests.factories import Tenant
 from tests.webhooks import own_broker
 from tests.webhooks.conftest import attempts, deliveries, emit, endpoint_make, make_due, pump
 from tests.webhooks.receiving import Answer, Receiver
+from tests.webhooks.waiting import wait_until
 from webhooks import tasks
 from webhooks.models import Endpoint, Event
+from webhooks.pump import PumpCalls, PumpOptions, pump_run
 from webhooks.services import wakes
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -57,7 +59,7 @@ class OwnRedis:
     def kill(self) -> None:
         """kill -9."""
         os.kill(self.pid(), signal.SIGKILL)
-        wait_until(lambda: not self.server.accepts())
+        wait_until("it is gone", lambda: not self.server.accepts())
 
     def start(self) -> None:
         """Start an empty one."""
@@ -105,14 +107,6 @@ def tenant(hook: Receiver) -> Tenant:
 def endpoint(tenant: Tenant, hook: Receiver) -> Endpoint:
     """Its endpoint at the receiver, for everything."""
     return endpoint_make(tenant, f"{hook.url}/hook")
-
-
-def wait_until(ready: Callable[[], bool]) -> None:
-    """Wait for something that comes soon; a test that waits in vain fails."""
-    deadline = time.monotonic() + 20
-    while not ready():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 @contextmanager
@@ -292,13 +286,13 @@ def test_a_pump_whose_database_session_ends_goes_on(tenant: Tenant, endpoint: En
     hook.answers = [Answer(hangs=True)]
     emit(tenant)
     with program(hook, "manage.py", "webhooks_pump") as process:
-        wait_until(lambda: len(hook.received) == 1)
+        wait_until("it is in flight", lambda: len(hook.received) == 1)
         assert sessions_end() >= 1
         hook.let_go.set()
         emit(tenant)
-        wait_until(lambda: [row.status for row in deliveries()] == ["sending", "delivered"])
+        wait_until("delivered", lambda: [row.status for row in deliveries()] == ["sending", "delivered"])
         make_due()
-        wait_until(lambda: [row.status for row in deliveries()] == ["delivered"] * 2)
+        wait_until("delivered", lambda: [row.status for row in deliveries()] == ["delivered"] * 2)
         assert process.poll() is None
     assert [attempt.number for attempt in attempts()] == [1, 2]
     assert (len(hook.received), len(arrived(hook))) == (3, 2)
@@ -311,7 +305,7 @@ def test_a_worker_whose_database_session_ends_leaves_its_slot(
     hook.answers = [Answer(hangs=True)]
     emit(tenant)
     with apart(tasks.pump_run) as ended:
-        wait_until(lambda: len(hook.received) == 1)
+        wait_until("it is in flight", lambda: len(hook.received) == 1)
         assert sessions_end() == 1
         hook.let_go.set()
     (error,) = ended
@@ -330,9 +324,10 @@ def test_an_answer_that_comes_after_the_lease_changes_nothing(
     """Two pumps: the second claims what the first still waits for, and is through before it."""
     hook.answers = [Answer(late, hangs=True)]
     emit(tenant)
-    with apart(lambda: pump(run_seconds=0.3)) as ended:
-        wait_until(lambda: len(hook.received) == 1)
-        time.sleep(0.5)  # from then on it only waits for its answer
+    over = threading.Event()
+    options = PumpOptions(timeout_seconds=20, run_seconds=0.3)
+    with apart(lambda: pump_run(options, PumpCalls(over=over.set, resume=lambda: False))) as ended:
+        wait_until("it is in flight, and nothing more is taken up", lambda: hook.received and over.is_set())
         make_due()
         assert pump().delivered == 1
         before = deliveries()[0]

@@ -26,7 +26,7 @@ def test_nothing_has_an_axis_and_no_bar() -> None:
     assert chart.bars == []
     assert chart.ticks == ("1", "", "0")
     assert chart.times == ("14:00", "20:00", "02:00", "08:00")
-    assert chart.description == "0 delivered and 0 failed. Nothing failed."
+    assert chart.description == "No attempts."
     answers = charts.answers_chart(points(*[(0, 0, None)] * 24), HOUR)
     assert (answers.lines, answers.description) == ([], "No answers.")
     assert charts.table_rows(points((0, 0, None)), HOUR) == []
@@ -63,9 +63,14 @@ def test_one_failure_among_very_many_is_seen() -> None:
 
 def test_a_line_breaks_where_nothing_was_answered() -> None:
     chart = charts.answers_chart(points((1, 0, 50), (1, 0, 100), (0, 0, None), (0, 1, 100)), HOUR)
-    assert chart.lines == ["12.5,50 37.5,0", "87.5,0 87.5,0"]
+    # One answer alone is a dash as wide as a bar.
+    assert chart.lines == ["12.5,50 37.5,0", "77.5,0 97.5,0"]
     assert chart.ticks == ("100 ms", "50 ms", "0")
     assert chart.description == "At most 100 ms, at least 50 ms."
+
+
+def test_nothing_that_failed_is_said_once() -> None:
+    assert charts.attempts_chart(points((2, 0, 5)), HOUR).description == "2 delivered, none failed."
 
 
 def test_days_are_named_by_their_date() -> None:

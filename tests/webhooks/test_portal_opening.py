@@ -56,6 +56,33 @@ def test_looking_at_a_link_consumes_nothing(team: Tenant) -> None:
     assert link_open(Client(), link) == 200
 
 
+def test_a_head_is_answered_as_a_get_and_consumes_nothing(team: Tenant) -> None:
+    link = link_make(team)
+    looked = Client()
+    answer = looked.head(link)
+    assert (answer.status_code, answer["Location"]) == (303, "/portal/open")
+    door = looked.head("/portal/open")
+    assert (door.status_code, door.content) == (200, b"")
+    assert link_open(Client(), link) == 200
+
+
+def test_whose_visit_a_link_would_end_is_said_first(team: Tenant, production: Tenant, other_team: Tenant) -> None:
+    client = visitor(team)
+    assert "ends that visit" not in text_of(_looked(Client(), team), "/portal/open")
+    for tenant in (production, other_team):
+        words = text_of(_looked(client, tenant), "/portal/open")
+        assert "<strong>Our team</strong> (Sandbox) now. Opening this link ends that visit." in words
+    # Looking ended nothing.
+    assert ">Sandbox<" in text_of(client, "/portal/")
+    client.post("/portal/open")
+    assert str(other_team.team.name) in text_of(client, "/portal/")
+
+
+def _looked(client: Client, tenant: Tenant) -> Client:
+    client.get(link_make(tenant))
+    return client
+
+
 def test_a_link_opens_once(team: Tenant) -> None:
     link = link_make(team)
     first, second = Client(), Client()
@@ -167,8 +194,14 @@ def test_signing_out_ends_the_session_for_every_copy_of_the_cookie(team: Tenant)
 
 def test_signing_out_is_no_link(team: Tenant) -> None:
     client = visitor(team)
-    assert client.get("/portal/sign_out").status_code == 405
+    came = client.get("/portal/sign_out")
+    assert (came.status_code, came["Location"]) == (303, "/portal/")
     assert client.get("/portal/").status_code == 200
+    client.post("/portal/sign_out")
+    # Who reloads the page that said so is told the same, not that the method is wrong.
+    again = client.get("/portal/sign_out")
+    assert again.status_code == 401
+    assert "This link has ended" in again.content.decode()
 
 
 def test_the_newest_link_wins_in_a_browser(team: Tenant, production: Tenant, other_team: Tenant) -> None:
@@ -215,12 +248,12 @@ def test_no_page_is_kept_framed_or_scripted(team: Tenant) -> None:
     client = visitor(team)
     door = Client()
     door.get(link_make(team))
-    for answer, scripted in ((client.get("/portal/"), False), (Client().get("/portal/"), False),
-                             (door.get("/portal/open"), True)):  # fmt: skip
+    for answer in (client.get("/portal/"), Client().get("/portal/"), door.get("/portal/open")):
         policy = answer["Content-Security-Policy"]
         assert "default-src 'none'" in policy
         assert "frame-ancestors 'none'" in policy
-        assert ("script-src 'self'" in policy) == scripted
+        assert "script-src" not in policy
+        assert b"<script" not in answer.content
         assert "unsafe" not in policy
         assert (answer["Cache-Control"], answer["Referrer-Policy"]) == ("no-store", "same-origin")
         assert (answer["X-Frame-Options"], answer["X-Robots-Tag"]) == ("DENY", "noindex")

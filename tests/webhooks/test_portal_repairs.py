@@ -112,7 +112,8 @@ def test_what_failed_is_recovered_and_the_page_tells_how_far_it_is(
     services.repair_run(job_id=begun.pk)
     page = browser.get(answer["Location"])
     assert "Refresh" not in page.headers
-    assert "1 message is on the way to the endpoint." in page.content.decode()
+    # The notice that the message was given up has failed once too, and waits for its second attempt.
+    assert "2 messages are on the way to the endpoint." in page.content.decode()
     pump()
     assert status_of(failed, endpoint.id) == DeliveryStatus.DELIVERED
     assert "Recovering what failed" in shown(browser, f"/portal/endpoint/{endpoint.id}/recover")

@@ -10,6 +10,7 @@ from standardwebhooks import Webhook
 from healthsvc.kernel import clock
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from tests.factories import Tenant
+from tests.name_server import names_resolving
 from tests.webhooks.conftest import attempts, claims_take, deliveries, emit, endpoint_make, make_due, pump
 from tests.webhooks.receiving import Answer, Receiver
 from webhooks import selectors, services, walker
@@ -222,7 +223,7 @@ def test_sending_again(team: Tenant, endpoint: Endpoint, hook: Receiver) -> None
     emit(team)
     pump()
     with team_scope(team.context):
-        assert services.deliveries_resend(deliveries=Delivery.objects.for_team(team.context)) == 1
+        assert walker.deliveries_resend(Delivery.objects.for_team(team.context)) == 1
     assert pump().delivered == 1
     first, second = hook.received
     assert first.headers["webhook-id"] == second.headers["webhook-id"]
@@ -257,3 +258,41 @@ def test_attempts_are_never_changed_or_removed_but_by_the_purge(team: Tenant, en
     with team_scope(team.context):
         assert Attempt.objects.all()._raw_delete("default") == 0
     assert len(attempts()) == 1
+
+
+@pytest.mark.parametrize(("due_seconds", "linger_seconds", "attempts_made"), [(0.4, 0, 0), (0.4, 10, 1), (60, 10, 0)])
+def test_a_pump_stays_for_what_is_due_soon(
+    team: Tenant, endpoint: Endpoint, hook: Receiver, due_seconds: float, linger_seconds: float, attempts_made: int
+) -> None:
+    hook.answers = [Answer(500)]
+    emit(team)
+    pump()
+    with system_scope(SystemScope.DELIVERY):
+        Delivery.objects.update(next_attempt_at=clock.now() + timedelta(seconds=due_seconds))
+    assert pump(linger_seconds=linger_seconds).attempted == attempts_made
+
+
+def test_it_does_not_stay_for_an_endpoint_that_is_paused(team: Tenant, endpoint: Endpoint, hook: Receiver) -> None:
+    hook.answers = [Answer(429)]
+    emit(team)
+    pump()
+    with system_scope(SystemScope.DELIVERY):
+        Delivery.objects.update(next_attempt_at=clock.now() + timedelta(seconds=0.3))
+    assert pump(linger_seconds=10).attempted == 0
+
+
+@pytest.mark.slow
+def test_names_whose_servers_never_answer_stop_no_other_delivery_and_no_pump(
+    team: Tenant, hook: Receiver, settings: Settings
+) -> None:
+    """More of them than a loop has threads; their time is the request's."""
+    alive = f"http://alive.example.com:{hook.url.rpartition(':')[2]}"
+    settings.LOOPBACK_ORIGINS = [alive]
+    silent = {endpoint_make(team, f"https://silent-{number}.example.com/hook").id for number in range(30)}
+    well = endpoint_make(team, f"{alive}/hook")
+    emit(team)
+    with names_resolving(lambda host: "127.0.0.1" if host == "alive.example.com" else None):
+        report = pump(timeout_seconds=1.5)
+    assert (report.attempted, report.delivered, len(hook.received)) == (31, 1, 1)
+    assert {(item.endpoint_id in silent, item.error) for item in attempts()} == {(True, "timeout"), (False, "")}
+    assert [row.endpoint_id for row in deliveries() if row.status == "delivered"] == [well.id]

@@ -203,20 +203,29 @@ def test_fan_out_bounds_a_transaction(
     ]  # fmt: skip
 
 
-def test_a_pause_is_waited_for(team: Tenant, endpoint: Endpoint) -> None:
+def test_a_pause_and_the_time_of_an_attempt_are_waited_for(team: Tenant, endpoint: Endpoint) -> None:
     emit(team)
     now = clock.now()
     with system_scope(SystemScope.DELIVERY):
         services.events_fan_out()
-        assert len(walker.endpoints_owed(10, clock.now())) == 1
+        due = clock.now()
         assert walker.endpoints_owed(10, now - timedelta(seconds=1)) == []
+        (owed,) = walker.endpoints_owed(10, due)
+        assert (owed.endpoint_id, owed.paused_until) == (endpoint.id, None)
+        until = due + timedelta(minutes=1)
+        EndpointHealth.objects.create(
+            endpoint=endpoint, **team_values(team.context), paused_until=until, updated_at=now
+        )
+        assert walker.endpoints_owed(10, until - timedelta(seconds=1)) == []
+        (owed,) = walker.endpoints_owed(10, until)
+    assert (owed.endpoint_id, owed.paused_until) == (endpoint.id, until)
 
 
 @pytest.mark.slow
 def test_endpoints_that_hang_get_half_of_a_pump_though_nothing_more_is_owed_to_them(
     team: Tenant, hook: Receiver
 ) -> None:
-    """With room for four requests: two to those that hang, the others are left to one that answers."""
+    """With room for eight requests: a team's that hang get two, the others are left to one that answers."""
     names = ("a", "b", "c")
     hook.slow_paths = {f"/{name}" for name in names}
     now = clock.now()
@@ -231,6 +240,6 @@ def test_endpoints_that_hang_get_half_of_a_pump_though_nothing_more_is_owed_to_t
         emit(team, "provider.connection.created")
     for _ in range(5):
         emit(team, "provider.connection.error")
-    pump(in_flight=4, timeout_seconds=1.5, run_seconds=1.0)
+    pump(in_flight=8, timeout_seconds=1.5, run_seconds=1.0)
     arrived = Counter("well" if request.path == "/well" else "hangs" for request in hook.received)
     assert arrived == {"well": 5, "hangs": 2}

@@ -99,7 +99,7 @@ def test_what_is_still_owed_stays_until_it_ends(team: Tenant, endpoint: Endpoint
     make_due()
     pump()
     with team_scope(team.context):
-        services.deliveries_resend(deliveries=Delivery.objects.all())
+        walker.deliveries_resend(Delivery.objects.all())
     assert services.log_purge().events == 0
     pump()
     assert services.log_purge().events == 1
@@ -204,7 +204,7 @@ def test_pumps_go_on_beside_a_purge(hook: Receiver) -> None:
     pump()
     with team_scope(tenant.context):
         half = list(Delivery.objects.order_by("id").values_list("pk", flat=True)[:30])
-        services.deliveries_resend(deliveries=Delivery.objects.filter(pk__in=half))
+        walker.deliveries_resend(Delivery.objects.filter(pk__in=half))
     for _ in range(60):
         emit(tenant)
     reports: list[PumpReport] = []

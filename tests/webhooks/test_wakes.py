@@ -1,20 +1,24 @@
 """Wake-ups: few messages for many commits, and no event that waits for the sweep."""
 
-import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from io import StringIO
 
 import orjson
 import pytest
 import redis
 from django.conf import settings
-from django.db import connections, transaction
+from django.core.management import call_command
+from django.db import transaction
 
 from healthsvc.kernel import jobs
 from healthsvc.kernel.scope import team_scope
 from tests import factories
 from tests.factories import Tenant
 from tests.webhooks.conftest import SOME_EVENT, deliveries, emit, endpoint_make
-from tests.webhooks.receiving import Receiver
+from tests.webhooks.receiving import Answer, Receiver
+from tests.webhooks.waiting import beside, wait_until
 from webhooks import services, tasks
 from webhooks.services import wakes
 
@@ -108,26 +112,36 @@ def test_what_is_sent_again_covers_no_event(tenant: Tenant, clock: Clock) -> Non
 
 
 @pytest.mark.slow
-def test_a_covered_event_is_found_by_the_pump_that_runs(tenant: Tenant, hook: Receiver) -> None:
-    """With the true clock: the message of the first event starts a pump, which is there for the second."""
+@pytest.mark.parametrize("pump", [tasks.pump_run, partial(call_command, "webhooks_pump", "--once", stdout=StringIO())])
+def test_a_covered_event_is_found_by_the_pump_that_found_the_one_before(
+    tenant: Tenant, hook: Receiver, pump: Callable[[], object]
+) -> None:
+    """With the true clock: whatever pump finds the first event, as soon as its message is sent, waits for the second.
 
-    def work() -> None:
-        try:
-            tasks.pump_run()
-        finally:
-            connections.close_all()
-
+    The command may find it before the pump that the message starts.
+    """
     emit(tenant)
-    worker = threading.Thread(target=work)
-    worker.start()
-    while not hook.received:
-        threading.Event().wait(0.005)
-    threading.Event().wait(0.3)
+    with beside(pump):
+        wait_until("the first has ended", lambda: [row.status for row in deliveries()] == ["delivered"])
+        time.sleep(wakes.COVER_SECONDS - 0.2)
+        covered_emit(tenant)
+    assert messages() == ["webhooks.pump_run"]
+    assert [row.status for row in deliveries()] == ["delivered", "delivered"]
+
+
+@pytest.mark.slow
+def test_the_pump_of_a_worker_stays_for_the_first_repeat(tenant: Tenant, hook: Receiver) -> None:
+    hook.answers = [Answer(500)]
+    emit(tenant)
+    tasks.pump_run()
+    assert [row.status for row in deliveries()] == ["delivered"]
+    assert len(hook.received) == 2
+
+
+def covered_emit(tenant: Tenant) -> None:
+    """An event that another's wake-up covers."""
     with team_scope(tenant.context), transaction.atomic():
         services.event_emit(
             team=tenant.context, event_type=SOME_EVENT, data={"score": 82}, user_id=None, client_user_id=None
         )
         wakes.cover.until = wakes.cover.clock() + 1  # however slow this machine is, no message is sent
-    worker.join(30)
-    assert messages() == ["webhooks.pump_run"]
-    assert [row.status for row in deliveries()] == ["delivered", "delivered"]

@@ -2,30 +2,39 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Final, Protocol, cast
 from uuid import UUID
 
 from django.contrib import admin, messages
 from django.contrib.postgres.expressions import ArraySubquery
 from django.core.exceptions import PermissionDenied
-from django.db.models import Func, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Func, IntegerField, OuterRef, QuerySet, Subquery, Sum
 from django.forms import ModelForm
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.safestring import SafeString
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.scope import team_scope
 from webhooks import selectors, services
+from webhooks.addresses import url_without_query
 from webhooks.admin import tools
 from webhooks.admin.forms import EndpointForm
 from webhooks.admin.lists import TeamFilter
+from webhooks.admin.showing import WordedAdmin, address_shown, id_short, moment_short, team_shown
 from webhooks.admin.traces import context_of, staff_record
+from webhooks.log_selectors import EndpointStatus, status_condition
 from webhooks.models import Delivery, Endpoint, Tally
+from webhooks.portal.standing import arrives_nothing
 from webhooks.states import OPEN
 
 #: What is owed to an endpoint is counted up to this in the list.
 _WAITING_MAXIMUM = 1000
+_FIELDS: Final = [
+    "id", "team", "environment", "state", "last_day", "owed", "url", "description", "filter_types", "channels",
+    "rate_limit", "disabled", "header_names", "created_at", "updated_at", "deleted_at",
+]  # fmt: skip
 
 
 class EndpointRow(Protocol):
@@ -41,31 +50,29 @@ class StateFilter(admin.SimpleListFilter):
 
     title = "state"
     parameter_name = "state"
-    words: ClassVar[dict[str, Q]] = {
-        "enabled": Q(disabled=False, deleted_at=None),
-        "failing": Q(health__failing_since__isnull=False, disabled=False, deleted_at=None),
-        "struggling": Q(health__struggling_since__isnull=False, disabled=False, deleted_at=None),
-        "disabled": Q(disabled=True, deleted_at=None),
-        "deleted": Q(deleted_at__isnull=False),
-    }
+    deleted: ClassVar[str] = "deleted"
 
     def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> list[tuple[str, str]]:
-        """The words."""
-        return [(word, word) for word in self.words]
+        """The words that the column begins with."""
+        return [(word, word) for word in [*(str(status) for status in EndpointStatus), self.deleted]]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> QuerySet[Endpoint]:
         """Those that the word fits."""
-        condition = self.words.get(self.value() or "")
-        return queryset if condition is None else queryset.filter(condition)
+        word = self.value()
+        if word == self.deleted:
+            return queryset.filter(deleted_at__isnull=False)
+        if word not in [str(status) for status in EndpointStatus]:
+            return queryset
+        return queryset.filter(status_condition(EndpointStatus(word), clock.now()), deleted_at=None)
 
 
 @admin.register(Endpoint)
-class EndpointAdmin(admin.ModelAdmin[Endpoint]):
+class EndpointAdmin(WordedAdmin):
     """Where teams want their events. Staff change and repair; secrets and values of headers are the team's alone."""
 
     form = EndpointForm
     change_form_template = "admin/webhooks/endpoint.html"
-    list_display = ["url", "state", "last_day", "owed", "team", "environment", "created_at"]
+    list_display = ["address", "state", "last_day", "owed", "whose", "made", "id_end"]
     list_filter = [StateFilter, "environment", TeamFilter]
     list_per_page = 50
     list_select_related = ["team", "health"]
@@ -73,13 +80,9 @@ class EndpointAdmin(admin.ModelAdmin[Endpoint]):
     ordering = ["-id"]
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
-    fields = [
-        "id", "team", "environment", "state", "last_day", "owed", "url", "description", "filter_types", "channels",
-        "rate_limit", "disabled", "header_names", "created_at", "updated_at", "deleted_at",
-    ]  # fmt: skip
     readonly_fields = [
-        "id", "team", "environment", "state", "last_day", "owed", "header_names", "created_at", "updated_at",
-        "deleted_at",
+        "id", "address_whole", "team", "environment", "state", "last_day", "owed", "header_names", "created_at",
+        "updated_at", "deleted_at",
     ]  # fmt: skip
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Endpoint]:
@@ -97,10 +100,42 @@ class EndpointAdmin(admin.ModelAdmin[Endpoint]):
             )
         )
 
+    def words(self, row: Endpoint) -> str:
+        """Where it leads."""
+        return f"Endpoint {row}"
+
+    @admin.display(description="address")
+    def address(self, endpoint: Endpoint) -> SafeString:
+        """Without its query, which may hold a secret."""
+        return address_shown(endpoint.url)
+
+    @admin.display(description="address, without its query")
+    def address_whole(self, endpoint: Endpoint) -> str:
+        """For who may look only."""
+        return url_without_query(endpoint.url)
+
+    @admin.display(description="added (UTC)")
+    def made(self, endpoint: Endpoint) -> SafeString | str:
+        """When."""
+        return moment_short(endpoint.created_at)
+
+    @admin.display(description="team")
+    def whose(self, endpoint: Endpoint) -> str:
+        """With the environment."""
+        return team_shown(endpoint)
+
+    @admin.display(description="id")
+    def id_end(self, endpoint: Endpoint) -> SafeString:
+        """Its end."""
+        return id_short(endpoint.pk)
+
     @admin.display(description="state")
     def state(self, endpoint: Endpoint) -> str:
         """The worst that is known of it, and since when."""
-        return tools.state_words(endpoint, clock.now())
+        words = tools.state_words(endpoint, clock.now())
+        day = cast("EndpointRow", endpoint)
+        is_lost = arrives_nothing(delivered=day.delivered_day or 0, failed=day.failed_day or 0)
+        return f"{words}, nothing arrives" if is_lost and not (endpoint.disabled or endpoint.deleted_at) else words
 
     @admin.display(description="last 24 hours")
     def last_day(self, endpoint: EndpointRow) -> str:
@@ -117,6 +152,12 @@ class EndpointAdmin(admin.ModelAdmin[Endpoint]):
         """Never their values."""
         shown = selectors.headers_shown(endpoint)
         return ", ".join(sorted({*shown.headers, *shown.sensitive}))
+
+    def get_fields(self, request: HttpRequest, obj: Endpoint | None = None) -> list[Any]:
+        """Who may not change an endpoint sees its address without the query, as who may."""
+        if self.has_change_permission(request, obj):
+            return _FIELDS
+        return ["address_whole" if name == "url" else name for name in _FIELDS]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """A team adds its own, with a secret that it alone sees."""
@@ -140,7 +181,7 @@ class EndpointAdmin(admin.ModelAdmin[Endpoint]):
         self, objs: Sequence[Any] | QuerySet[Any], request: HttpRequest
     ) -> tuple[list[str], dict[str, int], set[str], list[str]]:
         """The endpoints alone: their logs stay, and are too long to be looked through for this."""
-        names = [f"{endpoint.url} ({endpoint.pk})" for endpoint in objs]
+        names = [f"{endpoint} ({endpoint.pk})" for endpoint in objs]
         return names, {str(self.opts.verbose_name_plural): len(names)}, set(), []
 
     def delete_model(self, request: HttpRequest, obj: Endpoint) -> None:
@@ -167,7 +208,7 @@ class EndpointAdmin(admin.ModelAdmin[Endpoint]):
             raise Http404
         if not self.has_change_permission(request, endpoint):
             raise PermissionDenied
-        shown = tools.tools_shown(request, endpoint)
+        shown = tools.tools_shown(request, endpoint, self.state(endpoint))
         if shown.done:
             self.log_change(request, endpoint, shown.done)
             staff_record(request, endpoint, str(request.POST.get("tool", "")))
@@ -177,7 +218,7 @@ class EndpointAdmin(admin.ModelAdmin[Endpoint]):
             return response
         context = {
             **self.admin_site.each_context(request),
-            "title": f"Repair {endpoint.url}",
+            "title": f"Repair {endpoint}",
             "opts": self.opts,
             "original": endpoint,
             "shown": shown,

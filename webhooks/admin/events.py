@@ -13,13 +13,13 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllow
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.safestring import SafeString
 
-from healthsvc.kernel.errors import ServiceError
 from healthsvc.kernel.ids import uuid_parse
 from healthsvc.kernel.scope import team_scope
-from management.operator import refusal_sentence
 from users.models import User
 from webhooks.admin.lists import (
+    BeforeFilter,
     EventTypeFilter,
     LogAdmin,
     TeamFilter,
@@ -27,10 +27,10 @@ from webhooks.admin.lists import (
     UserFilter,
     searched_by_id,
 )
-from webhooks.admin.traces import context_of, staff_record
+from webhooks.admin.showing import address_shown, id_short, moment_short, team_shown, type_shown
+from webhooks.admin.traces import context_of, message_resend, staff_record
 from webhooks.log_selectors import attempt_page, message_get
 from webhooks.models import Delivery, Event
-from webhooks.services import repairs
 from webhooks.states import DeliveryStatus
 
 #: Attempts that the page of a message shows, the newest.
@@ -78,8 +78,8 @@ class EventAdmin(LogAdmin):
     """What happened and how it was delivered. The payload is shown on request only, to who may see it."""
 
     change_form_template = "admin/webhooks/message.html"
-    list_display = ["message_id", "event_type", "deliveries", "team", "environment", "created_at", "fanned_out_at"]
-    list_filter = [TimeFilter, StatusFilter, "environment", TeamFilter, AboutUserFilter, EventTypeFilter]
+    list_display = ["event_name", "deliveries", "happened", "whose", "id_end"]
+    list_filter = [TimeFilter, BeforeFilter, StatusFilter, "environment", TeamFilter, AboutUserFilter, EventTypeFilter]
     list_select_related = ["team"]
     search_fields = ["=id", "=user_id"]
     search_help_text = "The id of a message or a user."
@@ -103,6 +103,30 @@ class EventAdmin(LogAdmin):
         found = searched_by_id(queryset, search_term, "pk")
         return (found if found.exists() else _of_user(queryset, uuid_parse(search_term.strip()))), False
 
+    def words(self, row: Event) -> str:
+        """What happened."""
+        return f"Message {row.event_type}"
+
+    @admin.display(description="event type")
+    def event_name(self, event: Event) -> SafeString:
+        """What happened."""
+        return type_shown(event.event_type)
+
+    @admin.display(description="happened (UTC)")
+    def happened(self, event: Event) -> SafeString | str:
+        """When."""
+        return moment_short(event.created_at)
+
+    @admin.display(description="team")
+    def whose(self, event: Event) -> str:
+        """With the environment."""
+        return team_shown(event)
+
+    @admin.display(description="id")
+    def id_end(self, event: Event) -> SafeString:
+        """Its end."""
+        return id_short(event.pk)
+
     @admin.display(description="deliveries")
     def deliveries(self, event: EventRow) -> str:
         """How many stand how."""
@@ -123,10 +147,10 @@ class EventAdmin(LogAdmin):
             with team_scope(team):
                 page = attempt_page(team, message_id=event.pk, limit=_ATTEMPTS_SHOWN)
                 rows = Delivery.objects.for_team(team).filter(event=event).order_by("id")
-                context["shown_deliveries"] = list(
-                    rows.values("id", "endpoint_id", "endpoint__url", "status", "next_attempt_at", "ended_at")
-                )
-            context["shown_attempts"] = page.attempts
+                found = list(rows.values("id", "endpoint_id", "endpoint__url", "status", "next_attempt_at", "ended_at"))
+            addresses = {row["endpoint_id"]: address_shown(row["endpoint__url"]) for row in found}
+            context["shown_deliveries"] = [{**row, "address": addresses[row["endpoint_id"]]} for row in found]
+            context["shown_attempts"] = [(one, addresses[one.endpoint_id]) for one in page.attempts]
             context["may_see_payload"] = request.user.has_perm("webhooks.view_payload")
             context["may_resend"] = self.has_resend_permission(request)
         return super().change_view(request, object_id, form_url, context)
@@ -174,14 +198,10 @@ class EventAdmin(LogAdmin):
         event, endpoint_id = self._event(str(event_id)), uuid_parse(request.POST.get("endpoint_id", ""))
         if event is None or endpoint_id is None:
             raise Http404
-        team = context_of(event)
-        try:
-            with team_scope(team):
-                repairs.delivery_resend(team=team, endpoint_id=endpoint_id, message_id=event.pk)
-        except ServiceError as error:
-            messages.error(request, refusal_sentence(error))
+        refusal = message_resend(request, event, message_id=event.pk, endpoint_id=endpoint_id)
+        if refusal:
+            messages.error(request, refusal)
         else:
-            staff_record(request, event, "resend")
             messages.success(request, "It is sent again.")
         return redirect(reverse("admin:webhooks_event_change", args=[event.pk]))
 

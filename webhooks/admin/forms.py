@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from django import forms
 from django.db import transaction
@@ -10,6 +11,7 @@ from django.forms import ModelForm
 from healthsvc.kernel.errors import ServiceError
 from healthsvc.kernel.scope import team_scope
 from webhooks import services
+from webhooks.addresses import url_without_query
 from webhooks.admin.traces import context_of, refusal_show
 from webhooks.constants import RATE_LIMIT_MAXIMUM
 from webhooks.models import Endpoint
@@ -36,7 +38,10 @@ class LinesField(forms.CharField):
 
 
 class EndpointForm(ModelForm[Endpoint]):
-    """What staff may change of an endpoint. Every rule is the service's, asked before anything is written."""
+    """What staff may change of an endpoint. Every rule is the service's, asked before anything is written.
+
+    The address is shown without its query; left as it is shown, it stays as it was.
+    """
 
     filter_types = LinesField(required=False, help_text="Event types or first words of some, one a line; none: all.")
     channels = LinesField(required=False, help_text="Only events of one of these channels, one a line; none: all.")
@@ -56,6 +61,13 @@ class EndpointForm(ModelForm[Endpoint]):
             "url": forms.TextInput(attrs={"size": 80}),
             "description": forms.TextInput(attrs={"size": 80}),
         }
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        # Staff who may only look are shown no fields.
+        if "url" in self.fields and urlsplit(self.instance.url).query:
+            self.initial["url"] = url_without_query(self.instance.url)
+            self.fields["url"].help_text = "It has a query, which is not shown. What is typed here replaces all of it."
 
     def clean(self) -> dict[str, Any]:
         """Try the change and take it back: what the service would refuse is an error at its field."""
@@ -106,7 +118,7 @@ def _moment(label: str, *, required: bool) -> forms.DateTimeField:
 
 
 class RecoverForm(forms.Form):
-    """From when on what was given up is sent again."""
+    """From when on what has failed is sent again."""
 
     since = _moment("Since (UTC)", required=True)
     until = _moment("Until (UTC), empty for now", required=False)

@@ -1,7 +1,7 @@
 """What the staff's lists of long logs share: pages that count no further than is read, filters that indexes serve."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, ClassVar, Final, cast
 from uuid import UUID
@@ -10,15 +10,19 @@ from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.ids import uuid_floor, uuid_parse
 from management.staff_admin import PersonalAdmin
+from webhooks.admin.showing import WordedAdmin
 
 #: Nobody turns more pages than these rows; what is further back is found by a filter.
-_COUNTED_ROWS: Final = 1000
+LIST_ROWS: Final = 1000
+#: What the ids of moments are made for.
+_EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_LATEST: Final = datetime(3000, 1, 1, tzinfo=UTC)
 
 
 class BoundedPaginator(Paginator[Any]):
@@ -28,12 +32,13 @@ class BoundedPaginator(Paginator[Any]):
     def count(self) -> int:
         """Rows, up to the bound."""
         rows = cast("QuerySet[Any]", self.object_list)
-        return rows[:_COUNTED_ROWS].count()
+        return rows[:LIST_ROWS].count()
 
 
-class LogAdmin(PersonalAdmin):
+class LogAdmin(WordedAdmin, PersonalAdmin):
     """For tables that grow with every event."""
 
+    change_form_template = "admin/webhooks/log_row.html"
     paginator = BoundedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
@@ -42,13 +47,19 @@ class LogAdmin(PersonalAdmin):
 
 
 class InputFilter(admin.SimpleListFilter):
-    """A filter whose value is typed."""
+    """A filter whose value is typed. `hint` shows how it is written."""
 
     template = "admin/webhooks/input_filter.html"
+    hint = ""
 
     def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> list[tuple[str, str]]:
         """There is nothing to choose from; one entry makes the filter appear."""
         return [("", "")]
+
+    @property
+    def text(self) -> str:
+        """What was typed."""
+        return (self.value() or "").strip()
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
         """One form; it keeps what the other filters say."""
@@ -64,8 +75,15 @@ class IdFilter(InputFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Rows with this id; a malformed one is refused."""
-        text = self.value()
-        return queryset.filter(**{self.column: _uuid(text)}) if text else queryset
+        return queryset.filter(**{self.column: self.id_typed}) if self.text else queryset
+
+    @property
+    def id_typed(self) -> UUID:
+        """The id; a malformed one is refused."""
+        found = uuid_parse(self.text)
+        if found is None:
+            raise IncorrectLookupParameters
+        return found
 
 
 class TeamFilter(IdFilter):
@@ -97,12 +115,40 @@ class EventTypeFilter(InputFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Rows of this type."""
-        text = self.value()
-        return queryset.filter(event_type=text.strip()) if text else queryset
+        return queryset.filter(self.condition)
+
+    @property
+    def condition(self) -> Q:
+        """Of this type."""
+        return Q(event_type=self.text) if self.text else Q()
+
+
+class BeforeFilter(InputFilter):
+    """Rows made before a moment: the way further back than a list reaches."""
+
+    title = "end of the time (UTC)"
+    parameter_name = "before"
+    hint = "2026-01-31 14:00"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """By the bound of the ids."""
+        return queryset.filter(pk__lt=uuid_floor(self.moment)) if self.text else queryset
+
+    @property
+    def moment(self) -> datetime:
+        """The moment; a malformed one is refused."""
+        try:
+            found = datetime.fromisoformat(self.text)
+        except ValueError:
+            raise IncorrectLookupParameters from None
+        found = found if found.tzinfo else found.replace(tzinfo=UTC)
+        if not _EARLIEST <= found <= _LATEST:
+            raise IncorrectLookupParameters
+        return found
 
 
 class TimeFilter(admin.SimpleListFilter):
-    """How far back the list goes, by the bound of the ids; a day where nothing is chosen or searched."""
+    """How far back the list goes, by the bound of the ids; a day where no time is chosen and nothing searched."""
 
     title = "time"
     parameter_name = "within"
@@ -119,26 +165,21 @@ class TimeFilter(admin.SimpleListFilter):
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
         """Without "All": that is the last of them."""
-        chosen = self.value() or ("all" if changelist.query else "day")
+        chosen = self._chosen(is_bound=bool(changelist.query or changelist.params.get("before")))
         for name, (title, _span) in self.spans.items():
             query_string = changelist.get_query_string({self.parameter_name: name})
             yield {"selected": name == chosen, "query_string": query_string, "display": title}
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Rows made since."""
-        searched = bool(request.GET.get("q", "").strip())
-        chosen = self.value() or ("all" if searched else "day")
+        chosen = self._chosen(is_bound=any(request.GET.get(name, "").strip() for name in ("q", "before")))
         if chosen not in self.spans:
             raise IncorrectLookupParameters
         span = self.spans[chosen][1]
         return queryset if span is None else queryset.filter(pk__gte=uuid_floor(clock.now() - span))
 
-
-def _uuid(text: str) -> UUID:
-    found = uuid_parse(text.strip())
-    if found is None:
-        raise IncorrectLookupParameters
-    return found
+    def _chosen(self, *, is_bound: bool) -> str:
+        return self.value() or ("all" if is_bound else "day")
 
 
 def searched_by_id(queryset: QuerySet[Any], term: str, *columns: str) -> QuerySet[Any]:

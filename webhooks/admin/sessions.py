@@ -3,24 +3,57 @@
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.safestring import SafeString
 
 from healthsvc.kernel import clock
 from management.staff_admin import ReadOnlyAdmin
+from webhooks.admin.showing import WordedAdmin, id_short, moment_short, team_shown
+from webhooks.admin.traces import staff_record
 from webhooks.models import PortalSession
 from webhooks.services.portal import portal_end
 
 
 @admin.register(PortalSession)
-class PortalSessionAdmin(ReadOnlyAdmin):
+class PortalSessionAdmin(WordedAdmin, ReadOnlyAdmin):
     """Links to the portal and the sessions they opened. What opens them is kept as a hash, and not shown either."""
 
     exclude = ["link_hash", "cookie_hash"]
-    list_display = ["id", "team", "environment", "state", "made_by_kind", "created_at", "opened_at", "last_seen_at"]
+    change_form_template = "admin/webhooks/log_row.html"
+    list_display = ["state", "whose", "made", "opened", "last_seen", "made_by_kind", "id_end"]
     list_filter = ["environment"]
     list_select_related = ["team"]
     search_fields = ["=id", "=team__id"]
     ordering = ["-id"]
     actions = ["end"]
+
+    def words(self, row: PortalSession) -> str:
+        """Whose it is."""
+        return f"Portal session of {row.team}, {row.environment}"
+
+    @admin.display(description="made", ordering="created_at")
+    def made(self, session: PortalSession) -> SafeString | str:
+        """When its link was asked for."""
+        return moment_short(session.created_at)
+
+    @admin.display(description="opened")
+    def opened(self, session: PortalSession) -> SafeString | str:
+        """When its link was opened."""
+        return moment_short(session.opened_at)
+
+    @admin.display(description="last seen")
+    def last_seen(self, session: PortalSession) -> SafeString | str:
+        """When its browser last asked for a page."""
+        return moment_short(session.last_seen_at)
+
+    @admin.display(description="team")
+    def whose(self, session: PortalSession) -> str:
+        """With the environment."""
+        return team_shown(session)
+
+    @admin.display(description="id")
+    def id_end(self, session: PortalSession) -> SafeString:
+        """Its end."""
+        return id_short(session.pk)
 
     @admin.display(description="state")
     def state(self, session: PortalSession) -> str:
@@ -42,4 +75,5 @@ class PortalSessionAdmin(ReadOnlyAdmin):
         chosen = list(queryset.filter(ended_at=None))
         for session in chosen:
             portal_end(session=session)
+            staff_record(request, session, "end")
         messages.success(request, f"{len(chosen)} ended.")

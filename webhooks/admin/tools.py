@@ -16,9 +16,10 @@ from healthsvc.kernel.scope import team_scope
 from webhooks import services
 from webhooks.admin.forms import EventNowForm, RecoverForm, ReplayForm, RotateForm
 from webhooks.admin.traces import context_of, refusal_show
-from webhooks.log_selectors import Interval, tally_series
+from webhooks.log_selectors import EndpointStatus, Interval, endpoint_status, tally_series
 from webhooks.models import Endpoint, EndpointHealth
 from webhooks.portal.charts import Spark, TableRow, spark, table_rows
+from webhooks.portal.wording import REPAIR_TITLES
 from webhooks.services import repairs
 from webhooks.services.repairs import RepairShown
 
@@ -46,18 +47,21 @@ class ToolForm:
 
 @dataclass(frozen=True, slots=True)
 class ToolsShown:
-    """The page: forms, the last week by the hour, repairs. `done` says what a POST did; `refused` that it did not."""
+    """The page: forms, the last week by the hour, repairs with what each is called.
+
+    `done` says what a POST did; `refused` that it did not.
+    """
 
     forms: Sequence[ToolForm]
     picture: Spark
     rows: Sequence[TableRow]
-    repairs: Sequence[RepairShown]
+    repairs: Sequence[tuple[str, RepairShown]]
     state: str
     done: str
     refused: bool
 
 
-def tools_shown(request: HttpRequest, endpoint: Endpoint) -> ToolsShown:
+def tools_shown(request: HttpRequest, endpoint: Endpoint, state: str) -> ToolsShown:
     """Do what a POST asks for, and what there is to show."""
     team = context_of(endpoint)
     name = request.POST.get("tool", "")
@@ -71,8 +75,8 @@ def tools_shown(request: HttpRequest, endpoint: Endpoint) -> ToolsShown:
         forms=shown,
         picture=spark(points, span),
         rows=table_rows(points, span),
-        repairs=running,
-        state=state_words(endpoint, clock.now()),
+        repairs=[(REPAIR_TITLES[one.kind], one) for one in running],
+        state=state,
         done=done,
         refused=request.method == "POST" and not done,
     )
@@ -90,20 +94,23 @@ def _done(each: ToolForm, team: TeamContext, endpoint_id: UUID) -> str:
 
 
 def state_words(endpoint: Endpoint, now: datetime) -> str:
-    """How an endpoint stands, the worst first, with the times that are known."""
+    """How an endpoint stands, as its team is told, and what else is known against it, with the times."""
     if endpoint.deleted_at is not None:
         return "deleted"
-    if endpoint.disabled:
-        return f"disabled ({endpoint.disabled_reason or 'by its owner'})"
     health = _health(endpoint)
-    if health is None:
-        return "enabled"
-    words = [
-        f"failing since {_moment(health.failing_since)}" if health.failing_since else "",
-        f"struggling since {_moment(health.struggling_since)}" if health.struggling_since else "",
-        f"paused until {_moment(health.paused_until)}" if health.paused_until and health.paused_until > now else "",
-    ]
-    return "enabled" + "".join(f", {word}" for word in words if word)
+    status = endpoint_status(endpoint, health, now)
+    if status is EndpointStatus.DISABLED:
+        return f"disabled ({endpoint.disabled_reason or 'by its owner'})"
+    if health is None or status is EndpointStatus.ENABLED:
+        return str(status)
+    paused_until = health.paused_until if health.paused_until and health.paused_until > now else None
+    words = {
+        EndpointStatus.FAILING: f"since {_moment(health.failing_since)}" if health.failing_since else "",
+        EndpointStatus.PAUSED: f"until {_moment(paused_until)}" if paused_until else "",
+        EndpointStatus.STRUGGLING: f"since {_moment(health.struggling_since)}" if health.struggling_since else "",
+    }
+    others = [f"{one} {when}" for one, when in words.items() if when and one is not status]
+    return ", ".join([f"{status} {words[status]}", *others])
 
 
 def _health(endpoint: Endpoint) -> EndpointHealth | None:
@@ -139,7 +146,13 @@ def _replay(team: TeamContext, endpoint_id: UUID, given: Mapping[str, Any]) -> s
 
 TOOLS: Final = (
     Tool("event_now", "Send an event now", "The sample of an event, to this endpoint alone.", EventNowForm, _event_now),
-    Tool("recover", "Recover", "Send again what was given up since a time.", RecoverForm, _recover),
+    Tool(
+        "recover",
+        "Recover",
+        "Send again what has failed since a time, whether it was given up or waits for its next attempt.",
+        RecoverForm,
+        _recover,
+    ),
     Tool("replay", "Replay what is missing", "Send what it wants and was never sent.", ReplayForm, _replay),
     Tool("rotate", "Rotate the secret", "A new secret, which only the team can see.", RotateForm, _rotate),
 )

@@ -15,6 +15,7 @@ from webhooks.log_selectors.figures import (
     TallyPoint,
     endpoint_stats,
     endpoint_status,
+    status_condition,
     tally_series,
     tally_series_by_endpoint,
 )
@@ -22,6 +23,7 @@ from webhooks.log_selectors.messages import (
     DeliveryCounts,
     DeliveryShown,
     MessageFilters,
+    MessageOutcome,
     MessagePage,
     MessageRow,
     MessageShown,
@@ -40,6 +42,7 @@ __all__ = [
     "EndpointStatus",
     "Interval",
     "MessageFilters",
+    "MessageOutcome",
     "MessagePage",
     "MessageRow",
     "MessageShown",
@@ -50,6 +53,7 @@ __all__ = [
     "endpoint_status",
     "message_get",
     "message_page",
+    "status_condition",
     "tally_series",
     "tally_series_by_endpoint",
 ]

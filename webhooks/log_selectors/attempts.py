@@ -66,7 +66,7 @@ class AttemptShown:
 
 @dataclass(frozen=True, slots=True)
 class AttemptPage:
-    """Attempts of one page, newest first. A page may hold few or none and still have a next one."""
+    """Attempts of one page, those that began last first. A page may hold few or none and still have a next one."""
 
     attempts: list[AttemptShown]
     next_cursor: UUID | None
@@ -84,7 +84,7 @@ def attempt_page(
     """One page of the attempts at an endpoint, of a message, at both; or at all of the team's endpoints."""
     branches = [_in_time(branch, filters) for branch in _branches(team, endpoint_id, message_id)]
     if filters.outcome == AttemptOutcome.FAILED:
-        branches = [branch.filter(_FAILED) for branch in branches]
+        branches = [branch.filter(FAILED) for branch in branches]
     page = id_page(branches, also=_also(filters), cursor=cursor, limit=limit)
     return AttemptPage(_shown(team, page.ids), page.next_cursor)
 
@@ -97,8 +97,10 @@ def attempt_get(team: TeamContext, attempt_id: UUID) -> AttemptShown:
     return found[0]
 
 
+#: Any 2xx.
+SUCCEEDED = Q(status_code__range=(200, 299))
 #: As the partial index of failures says it.
-_FAILED = Q(status_code=None) | ~Q(status_code__range=(200, 299))
+FAILED = Q(status_code=None) | ~Q(status_code__range=(200, 299))
 
 
 def _branches(team: TeamContext, endpoint_id: UUID | None, message_id: UUID | None) -> list[TeamQuerySet[Attempt]]:
@@ -130,7 +132,7 @@ def _in_time(attempts: TeamQuerySet[Attempt], filters: AttemptFilters) -> TeamQu
 def _also(filters: AttemptFilters) -> Q | None:
     also = Q()
     if filters.outcome == AttemptOutcome.SUCCEEDED:
-        also &= Q(status_code__range=(200, 299))
+        also &= SUCCEEDED
     if filters.status_code is not None:
         also &= Q(status_code=filters.status_code)
     if filters.event_type is not None:
@@ -145,7 +147,7 @@ def _also(filters: AttemptFilters) -> Q | None:
 
 
 def _shown(team: TeamContext, ids: Collection[UUID]) -> list[AttemptShown]:
-    rows = Attempt.objects.for_team(team).filter(pk__in=ids).select_related("delivery").order_by("-id")
+    rows = Attempt.objects.for_team(team).filter(pk__in=ids).select_related("delivery").order_by("-attempted_at", "-id")
     return [
         AttemptShown(
             id=row.id,

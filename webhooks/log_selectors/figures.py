@@ -8,7 +8,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import DateTimeField, F, Func, Sum, Value
+from django.db.models import DateTimeField, F, Func, Q, Sum, Value
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.principal import TeamContext
@@ -53,12 +53,13 @@ class TallyPoint:
 
 
 class EndpointStatus(StrEnum):
-    """How an endpoint stands, in the words of the API: disabled before failing before paused."""
+    """How an endpoint stands, in the words of the API: the first of these that is so, enabled where none is."""
 
     ENABLED = "enabled"
     DISABLED = "disabled"
     FAILING = "failing"
     PAUSED = "paused"
+    STRUGGLING = "struggling"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,25 @@ def endpoint_status(endpoint: Endpoint, health: EndpointHealth | None, now: date
         return EndpointStatus.FAILING
     if health is not None and health.paused_until is not None and health.paused_until > now:
         return EndpointStatus.PAUSED
+    if health is not None and health.struggling_since is not None:
+        return EndpointStatus.STRUGGLING
     return EndpointStatus.ENABLED
+
+
+def status_condition(status: EndpointStatus, now: datetime) -> Q:
+    """As `endpoint_status`, for a query over endpoints."""
+    holds = {
+        EndpointStatus.DISABLED: Q(disabled=True),
+        EndpointStatus.FAILING: Q(health__failing_since__isnull=False),
+        EndpointStatus.PAUSED: Q(health__paused_until__gt=now),
+        EndpointStatus.STRUGGLING: Q(health__struggling_since__isnull=False),
+    }
+    condition = Q()
+    for one, held in holds.items():
+        if one is status:
+            return condition & held
+        condition &= ~held
+    return condition
 
 
 def endpoint_stats(team: TeamContext, endpoint_ids: Collection[UUID]) -> dict[UUID, EndpointStats]:

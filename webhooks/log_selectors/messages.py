@@ -3,11 +3,12 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
 import orjson
-from django.db.models import Count, Q
+from django.db.models import Count, Exists, OuterRef, Q
 
 from healthsvc.kernel.errors import not_found
 from healthsvc.kernel.ids import uuid_floor, uuid_parse
@@ -22,13 +23,25 @@ from webhooks.registry import event_types
 from webhooks.states import OPEN, DeliveryStatus
 
 
+class MessageOutcome(StrEnum):
+    """What became of a message at the endpoints that it was owed to; more than one may be so."""
+
+    DELIVERED = "delivered"  # to all of them
+    WAITING = "waiting"  # for one at least, as each of the following
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    NONE = "none"  # it was owed to no endpoint
+
+
 @dataclass(frozen=True, slots=True)
 class MessageFilters:
     """What to list; None: whatever. `after` and `before` bound when it happened, the first including its moment."""
 
+    message_id: UUID | None = None
     event_type: str | None = None
     user_id: UUID | None = None
     channel: str | None = None
+    outcome: MessageOutcome | None = None
     after: datetime | None = None
     before: datetime | None = None
 
@@ -152,6 +165,8 @@ def _rows(team: TeamContext, ids: Collection[UUID]) -> list[MessageRow]:
 def _branches(team: TeamContext, filters: MessageFilters) -> tuple[list[TeamQuerySet[Event]], Q | None]:
     """What indexes find, and what is left to look at: by user first, then by type, then by time alone."""
     events = Event.objects.for_team(team)
+    if filters.message_id is not None:
+        events = events.filter(pk=filters.message_id)
     if filters.after is not None:
         events = events.filter(pk__gte=uuid_floor(filters.after))
     if filters.before is not None:
@@ -161,19 +176,31 @@ def _branches(team: TeamContext, filters: MessageFilters) -> tuple[list[TeamQuer
         # Every event of a user has the user's channel, and no other has it.
         user_id = _channel_user(channel)
         channel = None if user_id else channel
-    also = Q()
+    also = Q() if filters.outcome is None else _came_to(team, filters.outcome)
     if channel is not None:
         also &= Q(channels__contains=[channel])
     types = _types_named(filters.event_type)
     if user_id is not None:
         branches = [events.filter(user_id=user_id)]
     elif types and len(types) <= LOG_TYPE_BRANCHES and channel is None:
-        return [events.filter(event_type=name) for name in types], None
+        return [events.filter(event_type=name) for name in types], also or None
     else:
         branches = [events]
     if types is not None:
         also &= Q(event_type__in=types)
     return branches, also or None
+
+
+def _came_to(team: TeamContext, outcome: MessageOutcome) -> Q:
+    """A message that came to this; each is looked up by the index of its deliveries."""
+    ways = Delivery.objects.for_team(team).filter(event_id=OuterRef("pk"))
+    if outcome is MessageOutcome.NONE:
+        return ~Q(Exists(ways))
+    statuses = [status for status, name in _COUNTED.items() if name == outcome]
+    found = Q(Exists(ways.filter(status__in=statuses)))
+    if outcome is MessageOutcome.DELIVERED:
+        found &= ~Q(Exists(ways.exclude(status__in=statuses)))
+    return found
 
 
 def _channel_user(channel: str) -> UUID | None:

@@ -43,6 +43,7 @@ class Migration(migrations.Migration):
                     models.CharField(choices=[("sandbox", "sandbox"), ("production", "production")], max_length=10),
                 ),
                 ("first_failure_at", models.DateTimeField(null=True)),
+                ("last_failure_at", models.DateTimeField(null=True)),
                 ("failing_since", models.DateTimeField(null=True)),
                 ("struggling_since", models.DateTimeField(null=True)),
                 ("connection_failures", models.PositiveSmallIntegerField(default=0)),
@@ -285,7 +286,11 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="delivery",
             index=models.Index(
-                condition=models.Q(("status", "failed")), fields=["endpoint", "id"], name="webhooks_delivery_failed"
+                condition=models.Q(
+                    ("status", "failed"), models.Q(("failures__gt", 0), ("status", "pending")), _connector="OR"
+                ),
+                fields=["endpoint", "id"],
+                name="webhooks_delivery_failed",
             ),
         ),
         migrations.AddIndex(

@@ -8,6 +8,7 @@ from django.db import models
 from healthsvc.kernel.crypto import EncryptedJSONField, EncryptedTextField
 from healthsvc.kernel.ids import uuid_ordered
 from healthsvc.kernel.rows import TeamQuerySet, environment_check, environment_field
+from webhooks.addresses import url_short
 from webhooks.constants import (
     CHANNEL_MAXIMUM_CHARACTERS,
     DESCRIPTION_MAXIMUM_CHARACTERS,
@@ -79,7 +80,7 @@ class Endpoint(models.Model):
         ]
 
     def __str__(self) -> str:
-        return str(self.id)
+        return url_short(self.url)
 
 
 class EndpointHealth(models.Model):
@@ -91,9 +92,11 @@ class EndpointHealth(models.Model):
     endpoint = models.OneToOneField(Endpoint, models.CASCADE, primary_key=True, related_name="health")
     team = models.ForeignKey("management.Team", models.PROTECT, related_name="+", db_constraint=False, db_index=False)
     environment = environment_field()
-    #: The first failure after the last success, or the first of the last 24 hours.
+    #: The first failure after the last success, or after a day without attempts; and the last one before the next.
     first_failure_at = models.DateTimeField(null=True)
-    #: Since when every attempt has failed, counted from the second failure at least twelve hours after the first.
+    last_failure_at = models.DateTimeField(null=True)
+    #: Since when every attempt has failed, counted from a failure that came twelve hours or more after another one
+    #: within a day. From then on the last failure is noted no more.
     failing_since = models.DateTimeField(null=True)
     #: Since when it lets requests hang; few of its requests are made at once until one succeeds.
     struggling_since = models.DateTimeField(null=True)

@@ -108,12 +108,17 @@ class Delivery(models.Model):
                 fields=["next_attempt_at"], condition=models.Q(status__in=_OPEN), name="webhooks_delivery_due"
             ),
             models.Index(fields=["endpoint", "id"], name="webhooks_delivery_log"),
+            # What a recovery takes up: given up, or failed and waiting for the next attempt.
             models.Index(
                 fields=["endpoint", "id"],
-                condition=models.Q(status=DeliveryStatus.FAILED.value),
+                condition=models.Q(status=DeliveryStatus.FAILED.value)
+                | models.Q(status=DeliveryStatus.PENDING.value, failures__gt=0),
                 name="webhooks_delivery_failed",
             ),
         ]
+
+    def __str__(self) -> str:
+        return f"delivery {self.pk}"
 
 
 class Attempt(models.Model):
@@ -153,6 +158,9 @@ class Attempt(models.Model):
                 name="webhooks_attempt_failures",
             ),
         ]
+
+    def __str__(self) -> str:
+        return f"attempt {self.pk}"
 
 
 class Tally(models.Model):

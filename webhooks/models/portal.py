@@ -35,6 +35,9 @@ class PortalSession(models.Model):
         constraints = [environment_check("webhooks_portal_session")]
         indexes = [models.Index(fields=["created_at"], name="webhooks_portal_session_age")]
 
+    def __str__(self) -> str:
+        return f"portal session {self.pk}"
+
     @property
     def context(self) -> TeamContext:
         """The tenant that it shows."""

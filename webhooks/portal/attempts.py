@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.http import HttpResponse
 
+from healthsvc.kernel import clock
 from healthsvc.kernel.http import USER_AGENT
 from webhooks import selectors
 from webhooks.constants import ENDPOINTS_MAXIMUM
@@ -15,6 +16,7 @@ from webhooks.models import Endpoint
 from webhooks.portal.filtering import PAGE_ROWS, AttemptForm, LogAddress, chips, turning
 from webhooks.portal.frame import PortalVisit, page, portal_address, portal_page
 from webhooks.portal.payloads import payload_shown
+from webhooks.portal.standing import waiting_of
 from webhooks.portal.wording import STATUS_WORDS, Advice, attempt_advice, duration_text
 from webhooks.registry import event_types
 from webhooks.states import OPEN, DeliveryStatus
@@ -98,6 +100,7 @@ def attempt(visit: PortalVisit, attempt_id: UUID) -> HttpResponse:
         "payload": payload_shown(visit, message),
         "may_resend": may_resend(message, shown.delivery_status, endpoint),
         "is_open": shown.delivery_status in OPEN,
+        "waiting": waiting_of(endpoint, shown.next_attempt_at, clock.now()),
     }
     return page(visit, "webhooks/attempt.html", context)
 

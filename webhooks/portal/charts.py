@@ -83,7 +83,7 @@ def attempts_chart(points: Sequence[TallyPoint], span: timedelta) -> Chart:
     return Chart(
         key="attempts",
         title="Attempts over time",
-        description=f"{count_text(delivered)} delivered and {count_text(failed)} failed. {_worst(points, span)}",
+        description=_counted(delivered, failed, points, span),
         ticks=(count_short(top), _half(top), "0"),
         times=_times(points, span),
         bars=_bars(points, top, span),
@@ -178,15 +178,17 @@ def _height(count: int, top: float) -> float:
 
 
 def _lines(points: Sequence[TallyPoint], top: float) -> list[str]:
-    """Runs of neighbours that have an answer. One alone is written twice, which draws a dot."""
-    runs: list[list[str]] = [[]]
+    """Runs of neighbours that have an answer. One alone is a dash as wide as a bar, for a dot would be lost."""
+    runs: list[list[tuple[float, float]]] = [[]]
     for index, point in enumerate(points):
         if point.mean_milliseconds is None:
             runs.append([])
         else:
             x, y = 100 * (index + 0.5) / len(points), 100 - 100 * point.mean_milliseconds / top
-            runs[-1].append(f"{_number(x)},{_number(y)}")
-    return [" ".join(run * 2 if len(run) == 1 else run) for run in runs if run]
+            runs[-1].append((x, y))
+    half = _BAR_WIDTH * 50 / max(1, len(points))
+    drawn = [[(x - half, y), (x + half, y)] if len(run) == 1 else run for run in runs if run for x, y in run[:1]]
+    return [" ".join(f"{_number(x)},{_number(y)}" for x, y in run) for run in drawn]
 
 
 def _times(points: Sequence[TallyPoint], span: timedelta) -> tuple[str, ...]:
@@ -198,11 +200,12 @@ def _times(points: Sequence[TallyPoint], span: timedelta) -> tuple[str, ...]:
     return tuple((begin + quarter * number).strftime(form) for number in range(4))
 
 
-def _worst(points: Sequence[TallyPoint], span: timedelta) -> str:
-    worst = max(points, key=lambda point: point.failed, default=None)
-    if worst is None or not worst.failed:
-        return "Nothing failed."
-    return f"Most failed in {span_text(worst.span_at, span)}: {count_text(worst.failed)}."
+def _counted(delivered: int, failed: int, points: Sequence[TallyPoint], span: timedelta) -> str:
+    if not failed:
+        return f"{count_text(delivered)} delivered, none failed." if delivered else "No attempts."
+    worst = max(points, key=lambda point: point.failed)
+    both = f"{count_text(delivered)} delivered and {count_text(failed)} failed."
+    return f"{both} Most failed in {span_text(worst.span_at, span)}: {count_text(worst.failed)}."
 
 
 def _half(top: int) -> str:

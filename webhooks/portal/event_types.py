@@ -11,9 +11,10 @@ from webhooks import services
 from webhooks.event_schemas import event_schema
 from webhooks.openapi import envelope_sample
 from webhooks.portal.attempts import endpoints_by_id
+from webhooks.portal.event_groups import groups_of
 from webhooks.portal.frame import PortalVisit, go, page, portal_page, refusal_words
 from webhooks.portal.payloads import pretty
-from webhooks.registry import EventType
+from webhooks.registry import EXAMPLE_CLIENT_USER_ID, EventType
 from webhooks.registry import event_types as catalogue
 
 _SEARCH_MAXIMUM_CHARACTERS: Final = 80
@@ -35,11 +36,11 @@ class SendForm(forms.Form):
 
 @portal_page("GET")
 def event_types(visit: PortalVisit) -> HttpResponse:
-    """Every event, or those that the words fit."""
+    """Every event in groups that are opened, or those that the words fit, which lie open."""
     typed = visit.request.GET.get("q", "").strip()[:_SEARCH_MAXIMUM_CHARACTERS]
     known = list(catalogue().values())
     found = [one for one in known if _fits(typed, one)]
-    context = {"typed": typed, "found": found, "known_count": len(known), "found_count": len(found)}
+    context = {"typed": typed, "groups": groups_of(found), "known_count": len(known), "found_count": len(found)}
     return page(visit, "webhooks/event_types.html", context, nav="event_types")
 
 
@@ -64,6 +65,7 @@ def event_type(visit: PortalVisit, event_type: str) -> HttpResponse:
     context = {
         "event_type": known,
         "sample": pretty(envelope_sample(known)),
+        "example_client_user_id": EXAMPLE_CLIENT_USER_ID,
         "schema": pretty(event_schema(known)),
         "form": form,
     }

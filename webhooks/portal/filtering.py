@@ -19,7 +19,7 @@ from webhooks.constants import (
     EVENT_TYPE_MAXIMUM_CHARACTERS,
     FILTER_TYPE_PATTERN,
 )
-from webhooks.log_selectors import AttemptFilters, AttemptOutcome, MessageFilters
+from webhooks.log_selectors import AttemptFilters, AttemptOutcome, MessageFilters, MessageOutcome
 
 #: Lines of a page.
 PAGE_ROWS: Final = 50
@@ -152,11 +152,11 @@ class MessageForm(LogForm):
         label="What became of it",
         choices=[
             ("", "Anything"),
-            ("delivered", "Delivered to all"),
-            ("waiting", "Waiting somewhere"),
-            ("failed", "Failed somewhere"),
-            ("cancelled", "Cancelled somewhere"),
-            ("none", "Sent to no endpoint"),
+            (MessageOutcome.DELIVERED.value, "Delivered to all"),
+            (MessageOutcome.WAITING.value, "Waiting somewhere"),
+            (MessageOutcome.FAILED.value, "Failed somewhere"),
+            (MessageOutcome.CANCELLED.value, "Cancelled somewhere"),
+            (MessageOutcome.NONE.value, "Sent to no endpoint"),
         ],
         required=False,
     )
@@ -182,10 +182,12 @@ class MessageForm(LogForm):
     def filters(self) -> MessageFilters:
         """What to look for. Of a valid form."""
         after, before = self.bounds()
+        outcome = self.text("outcome")
         return MessageFilters(
             event_type=self.text("event_type"),
             user_id=self.cleaned_data["user_id"],
             channel=self.text("channel"),
+            outcome=MessageOutcome(outcome) if outcome else None,
             after=after,
             before=before,
         )

@@ -26,12 +26,11 @@ from webhooks.services.portal import portal_session_find
 COOKIE: Final = "portal"
 #: The cookies' home: nothing else of this host is told of them.
 PATH: Final = "/portal/"
-#: Our own style, images and forms; no script but where a page says so, no style in attributes.
+#: Our own style, images and forms; no script, no style in attributes.
 _POLICY: Final = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none';"
     " frame-ancestors 'none'"
 )
-_SCRIPT: Final = "; script-src 'self'"
 #: What a refusal is called, where its code has a better name than "Something went wrong".
 _REFUSALS: Final[Mapping[ErrorCode, tuple[str, str]]] = {
     ErrorCode.NOT_FOUND: ("Not found", "There is nothing at this address. It may have been deleted."),
@@ -133,9 +132,9 @@ def ended(request: HttpRequest, *, status: int) -> HttpResponse:
     return framed(render(request, "webhooks/ended.html", {}, status=status))
 
 
-def framed(response: HttpResponse, *, has_script: bool = False) -> HttpResponse:
+def framed(response: HttpResponse) -> HttpResponse:
     """The headers that every answer has."""
-    response["Content-Security-Policy"] = _POLICY + (_SCRIPT if has_script else "")
+    response["Content-Security-Policy"] = _POLICY
     response["Cache-Control"] = "no-store"
     response["X-Robots-Tag"] = "noindex"
     # Under "no-referrer" browsers send `Origin: null` with forms, which the CSRF check refuses.

@@ -1,16 +1,13 @@
 """The log of messages, and one message: its payload, its way to each endpoint, and every attempt."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Final
 from uuid import UUID
 
 from django.http import HttpResponse
 
-from webhooks.constants import LIST_LIMIT_MAXIMUM
+from healthsvc.kernel import clock
 from webhooks.log_selectors import (
-    DeliveryCounts,
     DeliveryShown,
     MessageRow,
     MessageShown,
@@ -23,20 +20,10 @@ from webhooks.portal.attempts import attempt_line, endpoints_by_id, may_resend, 
 from webhooks.portal.filtering import PAGE_ROWS, LogAddress, MessageForm, chips, turning
 from webhooks.portal.frame import PortalVisit, go, page, portal_address, portal_page
 from webhooks.portal.payloads import payload_shown
+from webhooks.portal.standing import Waiting, waiting_of
 from webhooks.portal.wording import STATUS_TONES, STATUS_WORDS, count_text
 from webhooks.registry import event_types
 from webhooks.states import OPEN
-
-#: What each choice of an outcome means.
-_OUTCOMES: Final[Mapping[str, Callable[[DeliveryCounts], bool]]] = MappingProxyType(
-    {
-        "delivered": lambda counts: counts.delivered > 0 and not counts.waiting + counts.failed + counts.cancelled,
-        "waiting": lambda counts: counts.waiting > 0,
-        "failed": lambda counts: counts.failed > 0,
-        "cancelled": lambda counts: counts.cancelled > 0,
-        "none": lambda counts: counts == DeliveryCounts(),
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +52,7 @@ class DeliveryLine:
     attempts: str
     is_open: bool
     may_resend: bool
+    waiting: Waiting
 
 
 @portal_page("GET")
@@ -83,9 +71,10 @@ def messages(visit: PortalVisit) -> HttpResponse:
         "event_types": event_types(),
     }
     if is_valid:
-        rows, next_cursor = _rows(visit, form)
-        context["lines"] = [MessageLine(row, _marks(row)) for row in rows]
-        context["turning"] = turning(address, form, next_cursor)
+        cursor = form.cleaned_data["cursor"]
+        found = message_page(visit.team, cursor=cursor, limit=PAGE_ROWS, filters=form.filters())
+        context["lines"] = [MessageLine(row, _marks(row)) for row in found.messages]
+        context["turning"] = turning(address, form, found.next_cursor)
     return page(visit, "webhooks/messages.html", context, nav="messages", status=200 if is_valid else 422)
 
 
@@ -99,6 +88,7 @@ def message(visit: PortalVisit, message_id: UUID) -> HttpResponse:
     form = MessageForm(visit.request.GET)
     cursor = form.cleaned_data["cursor"] if form.is_valid() else None
     tried = attempt_page(visit.team, message_id=message_id, cursor=cursor, limit=PAGE_ROWS)
+    now = clock.now()
     deliveries = [
         DeliveryLine(
             one,
@@ -107,6 +97,7 @@ def message(visit: PortalVisit, message_id: UUID) -> HttpResponse:
             "1 attempt" if one.attempts == 1 else f"{count_text(one.attempts)} attempts",
             one.status in OPEN,
             may_resend(shown, one.status, endpoint),
+            waiting_of(endpoint, one.next_attempt_at, now),
         )
         for one in shown.deliveries
     ]
@@ -126,19 +117,6 @@ def _others(endpoints: Mapping[UUID, Endpoint], shown: MessageShown) -> list[End
     """Enabled endpoints that the message has not gone to."""
     there = {one.endpoint_id for one in shown.deliveries}
     return [one for one in endpoints.values() if one.id not in there and not one.disabled]
-
-
-def _rows(visit: PortalVisit, form: MessageForm) -> tuple[list[MessageRow], UUID | None]:
-    """A page. What a message came to is looked at line by line, so such a page looks at a bounded part of the log."""
-    wanted = _OUTCOMES.get(form.cleaned_data["outcome"])
-    limit = LIST_LIMIT_MAXIMUM if wanted else PAGE_ROWS
-    found = message_page(visit.team, cursor=form.cleaned_data["cursor"], limit=limit, filters=form.filters())
-    if wanted is None:
-        return found.messages, found.next_cursor
-    rows = [row for row in found.messages if wanted(row.counts)]
-    if len(rows) > PAGE_ROWS:
-        return rows[:PAGE_ROWS], rows[PAGE_ROWS - 1].id
-    return rows, found.next_cursor
 
 
 def _marks(row: MessageRow) -> list[Mark]:

@@ -1,7 +1,8 @@
 """In and out: a link is looked at without being used up, opened by a button, and the session it began is ended.
 
 The token goes from the address into a cookie of the opening page at once, so that neither the address bar nor a
-Referer keeps it. Messengers and scanners ask for links before people do; a GET consumes nothing.
+Referer keeps it. Messengers and scanners ask for links before people do, some with a browser that runs scripts; so a
+GET consumes nothing, and nobody but a person presses the button.
 """
 
 from typing import Final
@@ -13,6 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from healthsvc.kernel.principal import Environment
 from webhooks.constants import PORTAL_LINK_SECONDS, PORTAL_SESSION_SECONDS
+from webhooks.models import PortalSession
 from webhooks.portal.frame import (
     COOKIE,
     PATH,
@@ -37,7 +39,7 @@ _LINK_PATH: Final = "/portal/open"
 _TOKEN_MAXIMUM_CHARACTERS: Final = 200
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def open_link(request: HttpRequest) -> HttpResponse:
     """`/portal/open?token=…`: the token becomes a cookie; then a page with a button, whose POST opens the link."""
     if request.method == "POST":
@@ -50,9 +52,11 @@ def open_link(request: HttpRequest) -> HttpResponse:
     return form_cookie(request, _door(request))
 
 
-@portal_page("POST")
+@portal_page("GET", "POST")
 def sign_out(visit: PortalVisit) -> HttpResponse:
-    """End the session of this browser."""
+    """End the session of this browser. Who only comes to the address, by reloading it perhaps, stays in."""
+    if not visit.is_form:
+        return go("portal_endpoints")
     portal_end(session=visit.session)
     response = framed(render(visit.request, "webhooks/signed_out.html", {}))
     response.delete_cookie(COOKIE, path=PATH, samesite="Lax")
@@ -69,8 +73,18 @@ def _door(request: HttpRequest) -> HttpResponse:
         response = go("portal_endpoints") if goes_on else ended(request, status=410)
         response.delete_cookie(_LINK_COOKIE, path=_LINK_PATH, samesite="Lax")
         return response
-    context = {"team_name": link.team.name, "sandbox": link.environment == str(Environment.SANDBOX)}
-    return framed(render(request, "webhooks/open.html", context), has_script=True)
+    before = portal_session_find(request.COOKIES.get(COOKIE, ""))
+    context = {
+        "team_name": link.team.name,
+        "sandbox": _is_sandbox(link),
+        "before": before,
+        "before_sandbox": before is not None and _is_sandbox(before),
+    }
+    return framed(render(request, "webhooks/open.html", context))
+
+
+def _is_sandbox(session: PortalSession) -> bool:
+    return session.environment == str(Environment.SANDBOX)
 
 
 def _opened(request: HttpRequest) -> HttpResponse:

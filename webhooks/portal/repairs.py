@@ -15,10 +15,10 @@ from healthsvc.kernel.errors import ErrorCode, ServiceError
 from management.constants import JobStatus
 from management.models import BackgroundJob
 from webhooks import selectors, services
-from webhooks.constants import RECOVER_JOB, REPLAY_JOB
+from webhooks.constants import RECOVER_JOB, REPLAY_JOB, WAITING_COUNT_MAXIMUM
 from webhooks.models import Endpoint
 from webhooks.portal.frame import PortalVisit, go, page, portal_page, refusal_words
-from webhooks.portal.wording import count_text
+from webhooks.portal.wording import REPAIR_TITLES, count_text
 from webhooks.registry import event_types
 from webhooks.services.repairs import RepairShown
 
@@ -31,10 +31,6 @@ _ENDINGS: Final = {
     "endpoint_disabled": "It stopped because the endpoint was disabled. Enable it, then begin again.",
     "endpoint_gone": "It stopped because the endpoint was deleted.",
     "given_up": "It could not be finished. Begin again; nothing is sent twice under another id.",
-}
-_KINDS: Final = {
-    RECOVER_JOB: "Recovering what failed",
-    REPLAY_JOB: "Replaying what was never sent",
 }
 
 
@@ -170,7 +166,7 @@ def repair(visit: PortalVisit, job_id: UUID) -> HttpResponse:
 def repair_line(shown: RepairShown) -> RepairLine:
     """How a repair reads."""
     messages = "1 message" if shown.owed == 1 else f"{count_text(shown.owed)} messages"
-    title = _KINDS[shown.kind]
+    title = REPAIR_TITLES[shown.kind]
     if shown.status is JobStatus.FAILED:
         words = _ENDINGS.get(shown.error_code, _ENDINGS["given_up"])
         return RepairLine(shown, title, f"{words} Up to then {messages} were owed again.", _percent(shown))
@@ -179,7 +175,7 @@ def repair_line(shown: RepairShown) -> RepairLine:
     if shown.owed:
         words = f"{messages.capitalize()} {'is' if shown.owed == 1 else 'are'} on the way to the endpoint."
     elif shown.kind == RECOVER_JOB:
-        words = "Nothing had failed in this time; there was nothing to recover."
+        words = f"Nothing had failed in this time; there was nothing to recover.{_waiting_words(shown.waiting or 0)}"
     else:
         words = "The endpoint has been sent everything it wants of this time; there was nothing to replay."
     return RepairLine(shown, title, words, 100)
@@ -237,5 +233,15 @@ def _endpoint_find(visit: PortalVisit, endpoint_id: UUID) -> Endpoint | None:
         return None
 
 
+def _waiting_words(waiting: int) -> str:
+    """How much waits without having failed; nothing where none does."""
+    if not waiting:
+        return ""
+    if waiting == 1:
+        return " 1 message waits for its attempt by itself."
+    more = " or more" if waiting >= WAITING_COUNT_MAXIMUM else ""
+    return f" {count_text(waiting)}{more} messages wait for their attempt by themselves."
+
+
 def _percent(shown: RepairShown) -> int:
-    return 100 * shown.progress_done // max(1, shown.progress_total)
+    return 100 * shown.done_seconds // max(1, shown.total_seconds)

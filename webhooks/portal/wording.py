@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from healthsvc.kernel.http import OutboundFailure
-from webhooks.constants import TIMEOUT_SECONDS
+from webhooks.constants import RECOVER_JOB, REPLAY_JOB, TIMEOUT_SECONDS
 from webhooks.states import DeliveryStatus
 
 _SHORT_STEPS: Final = ((1_000_000_000, "bn"), (1_000_000, "m"), (1_000, "k"))
@@ -85,6 +85,10 @@ _BROKEN: Final = Advice(
 )
 _ODD: Final = Advice("The answer was not understood", "Answer with a status of 2xx.")
 
+#: How each kind of repair reads.
+REPAIR_TITLES: Final[Mapping[str, str]] = MappingProxyType(
+    {RECOVER_JOB: "Recovering what failed", REPLAY_JOB: "Replaying what was never sent"}
+)
 #: How each status reads.
 STATUS_WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {

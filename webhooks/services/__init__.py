@@ -9,7 +9,7 @@ from webhooks.services.endpoints import (
     endpoint_patch,
     endpoint_secret_rotate,
 )
-from webhooks.services.events import deliveries_resend, event_emit, events_emit
+from webhooks.services.events import event_emit, events_emit
 from webhooks.services.fan_out import FanOut, events_fan_out
 from webhooks.services.repair_work import repair_run, repairs_sweep
 from webhooks.services.repairs import (
@@ -28,7 +28,6 @@ __all__ = [
     "FanOut",
     "Purged",
     "RepairShown",
-    "deliveries_resend",
     "delivery_resend",
     "endpoint_create",
     "endpoint_delete",

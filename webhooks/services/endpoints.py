@@ -8,13 +8,14 @@ from uuid import UUID
 from django.db import transaction
 
 from healthsvc.kernel import clock
-from healthsvc.kernel.addresses import address_rules
+from healthsvc.kernel.addresses import address_rules, host_is_sound
 from healthsvc.kernel.errors import ErrorCode, Problem, ServiceError, invalid
-from healthsvc.kernel.http import OutboundError, url_read
+from healthsvc.kernel.http import OutboundError, OutboundFailure, url_read
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.rows import team_values
 from management.models import Team
 from webhooks import selectors, walker
+from webhooks.addresses import url_without_query
 from webhooks.constants import (
     CHANNEL_MAXIMUM_CHARACTERS,
     CHANNEL_PATTERN,
@@ -24,7 +25,7 @@ from webhooks.constants import (
     SECRETS_BEFORE_MAXIMUM,
 )
 from webhooks.models import Delivery, Endpoint
-from webhooks.services.filter_checks import filter_types_check
+from webhooks.services.filter_checks import filter_types_check, not_empty_check
 from webhooks.services.header_checks import header_names_check, headers_check
 from webhooks.services.health import health_clear
 from webhooks.signatures import secret_key, secret_make
@@ -48,7 +49,7 @@ def endpoint_create(
 ) -> Endpoint:
     """A new endpoint. 422 for what may not be called or is malformed, 409 beyond the allowed number."""
     _check_url(url)
-    filter_types_check(filter_types or (), ("body", "filter_types"))
+    filter_types_check(filter_types, ("body", "filter_types"))
     _check_channels(channels)
     if secret is not None:
         _check_secret(secret, "secret")
@@ -77,7 +78,7 @@ def endpoint_patch(*, team: TeamContext, endpoint_id: UUID, changes: Mapping[str
     """
     if changes.get("url") is not None:
         _check_url(changes["url"])
-    filter_types_check(changes.get("filter_types") or (), ("body", "filter_types"))
+    filter_types_check(changes.get("filter_types"), ("body", "filter_types"))
     _check_channels(changes.get("channels"))
     with transaction.atomic():
         endpoint = selectors.endpoint_get(team, endpoint_id, lock=True)
@@ -107,6 +108,7 @@ def endpoint_delete(*, team: TeamContext, endpoint_id: UUID) -> None:
         endpoint.deleted_at = endpoint.updated_at = clock.now()
         endpoint.secret, endpoint.secrets_before = "", []
         endpoint.headers, endpoint.headers_sensitive = {}, []
+        endpoint.url = url_without_query(endpoint.url)  # some keep a secret there
         endpoint.save(force_update=True)
         walker.deliveries_cancel(Delivery.objects.for_team(team).filter(endpoint=endpoint))
 
@@ -194,13 +196,14 @@ def _headers_save(endpoint: Endpoint, headers: Mapping[str, str], sensitive: Col
 
 
 def _each_once(given: Sequence[str] | None) -> list[str] | None:
-    """Each once, in the order given; none means all."""
-    return list(dict.fromkeys(given)) if given else None
+    """Each once, in the order given; None means all."""
+    return None if given is None else list(dict.fromkeys(given))
 
 
 def _check_channels(channels: Sequence[str] | None) -> None:
     """What the serializers see too; other doors come here."""
     loc = ("body", "channels")
+    not_empty_check(channels, loc)
     found = [
         Problem((*loc, index), "Must be letters, digits, dots, colons, hyphens or underscores.", "channel")
         for index, channel in enumerate(channels or ())
@@ -217,6 +220,8 @@ def _check_url(url: str) -> None:
     rules = address_rules()
     try:
         parsed = url_read(url)
+        if not host_is_sound(parsed.raw_host or ""):
+            raise OutboundError(OutboundFailure.INVALID_URL)
     except OutboundError:
         message = "Must be a URL with https and a host, without a user name, a password or blanks."
         raise invalid([Problem(("body", "url"), message, "url_parsing")]) from None

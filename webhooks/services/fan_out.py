@@ -15,6 +15,7 @@ from healthsvc.kernel.ids import uuid_ordered
 from healthsvc.kernel.postgres.statements import rows_of
 from management.models import TeamSettings
 from webhooks.constants import FAN_OUT_DELIVERIES, FAN_OUT_ROWS, TOTAL_EVENTS_FANNED_OUT
+from webhooks.filters import is_wanted
 from webhooks.models import Endpoint
 from webhooks.services.figures import totals_add
 from webhooks.states import DeliveryStatus
@@ -75,11 +76,6 @@ class _Wish:
     filter_types: list[str] | None
     channels: list[str] | None
 
-    def holds(self, event_type: str, channels: frozenset[str]) -> bool:
-        if self.channels is not None and channels.isdisjoint(self.channels):
-            return False
-        return self.filter_types is None or any(_begins(event_type, wanted) for wanted in self.filter_types)
-
 
 def events_fan_out(*, limit: int = FAN_OUT_ROWS) -> FanOut:
     """Make the deliveries of the oldest waiting events. Safe to repeat and to run side by side. In delivery scope.
@@ -121,7 +117,7 @@ def _pairs(waiting: Sequence[_Waiting]) -> tuple[list[tuple[_Waiting, UUID]], in
         else:
             kind = (event.tenant, event.event_type, frozenset(event.channels))
             if kind not in known:
-                known[kind] = _wanting(kind, wishes.get(event.tenant, []), prefixes.get(event.tenant, []))
+                known[kind] = _wanting(kind, wishes.get(event.tenant, []), prefixes.get(event.tenant))
             found = known[kind]
         if pairs and len(pairs) + len(found) > FAN_OUT_DELIVERIES:
             return pairs, number
@@ -129,17 +125,29 @@ def _pairs(waiting: Sequence[_Waiting]) -> tuple[list[tuple[_Waiting, UUID]], in
     return pairs, len(waiting)
 
 
-def _wanting(kind: tuple[Tenant, str, frozenset[str]], wishes: Sequence[_Wish], prefixes: Sequence[str]) -> list[UUID]:
+def endpoints_wanting(tenants: Sequence[Tenant], event_type: str) -> dict[Tenant, list[UUID]]:
+    """Which of the tenants' endpoints would be sent an event of a type that has no channels. In delivery scope."""
+    wishes, prefixes = _wishes(tenants), _prefixes(tenants)
+    return {
+        tenant: _wanting((tenant, event_type, frozenset()), wishes.get(tenant, []), prefixes.get(tenant))
+        for tenant in tenants
+    }
+
+
+def _wanting(
+    kind: tuple[Tenant, str, frozenset[str]], wishes: Sequence[_Wish], prefixes: Sequence[str] | None
+) -> list[UUID]:
     """The endpoints that are sent events of a kind: the team's own limit comes before its endpoints' wishes."""
     _, event_type, channels = kind
-    if prefixes and not any(_begins(event_type, prefix) for prefix in prefixes):
+    if not is_wanted(filter_types=prefixes, channels=None, event_type=event_type, event_channels=channels):
         return []
-    return [wish.endpoint_id for wish in wishes if wish.holds(event_type, channels)]
-
-
-def _begins(event_type: str, wanted: str) -> bool:
-    """Whether `wanted` is the type, or a beginning of it that ends where a part does; `.*` may say so."""
-    return event_type == wanted or event_type.startswith(wanted.removesuffix(".*") + ".")
+    return [
+        wish.endpoint_id
+        for wish in wishes
+        if is_wanted(
+            filter_types=wish.filter_types, channels=wish.channels, event_type=event_type, event_channels=channels
+        )
+    ]
 
 
 def _wishes(tenants: Sequence[Tenant]) -> dict[Tenant, list[_Wish]]:

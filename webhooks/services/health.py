@@ -1,11 +1,10 @@
 """Notes how endpoints fare, disables those that fail for good, and keeps the books of rate limits."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
-from urllib.parse import urlsplit
 from uuid import UUID
 
 import structlog
@@ -17,19 +16,21 @@ from healthsvc.kernel.jobs import enqueue
 from healthsvc.kernel.principal import Environment, TeamContext
 from healthsvc.kernel.typing import JSONObject
 from webhooks import walker
+from webhooks.addresses import url_without_query
 from webhooks.constants import DISABLED_FAILING, DISABLED_GONE, FAILING_MAXIMUM_SECONDS
 from webhooks.events import WEBHOOK_ENDPOINT_DISABLED, WEBHOOK_ENDPOINT_FAILING
 from webhooks.health import Health, health_after, is_given_up, rate_free_after
 from webhooks.models import Delivery, Endpoint, EndpointHealth
 from webhooks.records import Outcome, OwedEndpoint
 from webhooks.services.events import Emission, events_emit_mixed
+from webhooks.services.fan_out import endpoints_wanting
 from webhooks.states import OPEN
 
 log = structlog.get_logger(__name__)
 
 _TELL_TASK: Final = "webhooks.letters_send"
 _HEALTH_FIELDS: Final = (
-    "first_failure_at", "failing_since", "struggling_since", "connection_failures", "paused_until",
+    "first_failure_at", "last_failure_at", "failing_since", "struggling_since", "connection_failures", "paused_until",
 )  # fmt: skip
 
 #: Rows in the order of their endpoints, as everyone makes and locks them: two batches never wait for each other.
@@ -42,11 +43,14 @@ SELECT endpoint.id, endpoint.team_id, endpoint.environment, 0, %s
 """
 _NOTE: Final = """
 UPDATE webhooks_endpoint_health AS health
-   SET first_failure_at = noted.first_failure_at, failing_since = noted.failing_since,
+   SET first_failure_at = noted.first_failure_at, last_failure_at = noted.last_failure_at,
+       failing_since = noted.failing_since,
        struggling_since = noted.struggling_since, connection_failures = noted.connection_failures,
        paused_until = noted.paused_until, updated_at = %s
-  FROM unnest(%s::uuid[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[], %s::int[], %s::timestamptz[])
-       AS noted (endpoint_id, first_failure_at, failing_since, struggling_since, connection_failures, paused_until)
+  FROM unnest(%s::uuid[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[], %s::int[],
+              %s::timestamptz[])
+       AS noted (endpoint_id, first_failure_at, last_failure_at, failing_since, struggling_since, connection_failures,
+                 paused_until)
  WHERE health.endpoint_id = noted.endpoint_id
 """
 _SPEND: Final = """
@@ -61,7 +65,8 @@ def endpoints_to_disable(outcomes: Sequence[Outcome], now: datetime) -> dict[UUI
     """Endpoints that these outcomes disable, each with the reason; they and what they are owed are held.
 
     To be asked at the beginning of the acknowledgement's transaction, before deliveries are held: endpoints come
-    first. One query where an attempt failed, none otherwise. In delivery scope.
+    first. One query where an attempt failed, none otherwise. In delivery scope. Who fails is only guessed here, for
+    health is held last: `outcomes_note` looks again.
     """
     doomed = {outcome.claim.endpoint_id: DISABLED_GONE for outcome in outcomes if outcome.gone}
     failed = {outcome.claim.endpoint_id for outcome in outcomes if not outcome.succeeded} - set(doomed)
@@ -88,10 +93,12 @@ def _hold(endpoint_ids: Collection[UUID], delivery_ids: Collection[UUID]) -> Non
         list(rows.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
 
 
-def endpoints_disable(endpoint_ids: Collection[UUID], reason: str, now: datetime) -> int:
+def endpoints_disable(endpoint_ids: Collection[UUID], reason: str, now: datetime, *, health_held: bool = False) -> int:
     """Disable endpoints for `reason`, cancel what they are owed, and owe the notices of it; how many there were.
 
     In delivery scope, in a transaction that holds them already. One that is disabled or deleted keeps its reason.
+    Where their health is held too, what others hold is not waited for, as they may wait for that health; the next
+    claim cancels it.
     """
     living = Endpoint.objects.kept().filter(pk__in=endpoint_ids, disabled=False).select_related("health")
     found = list(living.only("team_id", "environment", "url", "health__failing_since").order_by("pk"))
@@ -104,7 +111,7 @@ def endpoints_disable(endpoint_ids: Collection[UUID], reason: str, now: datetime
         disabled_tell_at=now,
         updated_at=now,
     )
-    walker.deliveries_cancel(Delivery.objects.filter(endpoint_id__in=endpoint_ids))
+    walker.deliveries_cancel(Delivery.objects.filter(endpoint_id__in=endpoint_ids), skip_held=health_held)
     events_emit_mixed([_notice(row, WEBHOOK_ENDPOINT_DISABLED, _disabled_data(row, reason, now)) for row in found])
     if found:
         enqueue(_TELL_TASK)
@@ -126,10 +133,10 @@ def outcomes_note(
     for outcome in outcomes:
         if outcome.claim.delivery_id in ours:
             by_endpoint[outcome.claim.endpoint_id].append(outcome)
-    for reason in (DISABLED_GONE, DISABLED_FAILING):
-        named = [pk for pk, why in (doomed or {}).items() if why == reason and pk in by_endpoint]
-        if named:
-            endpoints_disable(named, reason, now)
+    doomed = {pk: why for pk, why in (doomed or {}).items() if pk in by_endpoint}
+    gone = [pk for pk, why in doomed.items() if why == DISABLED_GONE]
+    if gone:
+        endpoints_disable(gone, DISABLED_GONE, now)
     failed = [pk for pk, theirs in by_endpoint.items() if not all(outcome.succeeded for outcome in theirs)]
     noted = [pk for pk, theirs in by_endpoint.items() if any(outcome.claim.noted for outcome in theirs)]
     if not failed and not noted:
@@ -137,20 +144,37 @@ def outcomes_note(
     if failed:
         _rows_make(failed, now)
     changed: list[tuple[EndpointHealth, Health, Health]] = []
+    given_up: list[UUID] = []
     for row in _rows_lock({*failed, *noted}):
         before = _health(row)
         after = health_after(before, by_endpoint[row.pk])
         if after != before:
             changed.append((row, before, after))
+        # Another batch may have noted a success since they were looked at.
+        if doomed.get(row.pk) == DISABLED_FAILING and is_given_up(after, by_endpoint[row.pk]):
+            given_up.append(row.pk)
+    if given_up:
+        endpoints_disable(given_up, DISABLED_FAILING, now, health_held=True)
     if changed:
         _note(changed, now)
-        events_emit_mixed(_warnings(changed))
+        begun = [
+            (row, after.failing_since)
+            for row, before, after in changed
+            if after.failing_since is not None and before.failing_since is None
+        ]
+        if begun:
+            events_emit_mixed(_warnings(begun))
 
 
 def health_clear(endpoint_id: UUID) -> None:
     """Forget what was noted of an endpoint, for one that is enabled again; what it spent of its rate stays."""
     EndpointHealth.objects.filter(pk=endpoint_id).update(
-        first_failure_at=None, failing_since=None, struggling_since=None, connection_failures=0, paused_until=None
+        first_failure_at=None,
+        last_failure_at=None,
+        failing_since=None,
+        struggling_since=None,
+        connection_failures=0,
+        paused_until=None,
     )
 
 
@@ -201,7 +225,12 @@ def rates_spend(spent: Mapping[UUID, int], now: datetime) -> None:
 
 def _health(row: EndpointHealth) -> Health:
     return Health(
-        row.first_failure_at, row.failing_since, row.struggling_since, row.connection_failures, row.paused_until
+        row.first_failure_at,
+        row.last_failure_at,
+        row.failing_since,
+        row.struggling_since,
+        row.connection_failures,
+        row.paused_until,
     )
 
 
@@ -221,21 +250,19 @@ def _note(changed: Sequence[tuple[EndpointHealth, Health, Health]], now: datetim
         cursor.execute(_NOTE, [now, *columns])
 
 
-def _warnings(changed: Sequence[tuple[EndpointHealth, Health, Health]]) -> list[Emission]:
-    """The early notices: an endpoint has begun to fail."""
-    return [
-        _notice(
-            row,
-            WEBHOOK_ENDPOINT_FAILING,
-            {
-                "endpoint_id": str(row.pk),
-                "failing_since": utc_text(after.failing_since),
-                "disabled_after": utc_text(after.failing_since + timedelta(seconds=FAILING_MAXIMUM_SECONDS)),
-            },
-        )
-        for row, before, after in changed
-        if after.failing_since is not None and before.failing_since is None
-    ]
+def _warnings(begun: Sequence[tuple[EndpointHealth, datetime]]) -> Iterator[Emission]:
+    """The early notices that endpoints have begun to fail: to each of the team's others that wants them."""
+    tenants = {(row.team_id, row.environment) for row, _ in begun}
+    wanting = endpoints_wanting(list(tenants), WEBHOOK_ENDPOINT_FAILING)
+    for row, failing_since in begun:
+        data: JSONObject = {
+            "endpoint_id": str(row.pk),
+            "failing_since": utc_text(failing_since),
+            "disabled_after": utc_text(failing_since + timedelta(seconds=FAILING_MAXIMUM_SECONDS)),
+        }
+        for endpoint_id in wanting[row.team_id, row.environment]:
+            if endpoint_id != row.pk:
+                yield replace(_notice(row, WEBHOOK_ENDPOINT_FAILING, data), endpoint_id=endpoint_id)
 
 
 def _disabled_data(endpoint: Endpoint, reason: str, now: datetime) -> JSONObject:
@@ -248,11 +275,6 @@ def _disabled_data(endpoint: Endpoint, reason: str, now: datetime) -> JSONObject
         "disabled_at": utc_text(now),
         "failing_since": utc_text(failing_since) if failing_since else None,
     }
-
-
-def url_without_query(url: str) -> str:
-    """A URL that may be shown: customers put secrets into queries."""
-    return urlsplit(url)._replace(query="", fragment="").geturl()
 
 
 def _notice(row: Endpoint | EndpointHealth, event_type: str, data: JSONObject) -> Emission:

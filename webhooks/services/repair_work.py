@@ -19,19 +19,23 @@ from healthsvc.kernel.errors import ErrorCode, ServiceError
 from healthsvc.kernel.ids import uuid_floor
 from healthsvc.kernel.jobs import enqueue
 from healthsvc.kernel.principal import TeamContext
-from healthsvc.kernel.rows import team_values
+from healthsvc.kernel.rows import TeamQuerySet, team_values
 from healthsvc.kernel.scope import team_scope
 from healthsvc.kernel.typing import JSONObject
 from management.jobs import ATTEMPTS_MAXIMUM, job_claim, job_finish, job_renew, job_team, jobs_left_behind
 from management.models import BackgroundJob, TeamSettings
 from webhooks import selectors, walker
-from webhooks.constants import RECOVER_JOB, REPAIR_ROWS, REPAIR_TASK, REPLAY_JOB
+from webhooks.constants import RECOVER_JOB, REPAIR_ROWS, REPAIR_TASK, REPLAY_JOB, WAITING_COUNT_MAXIMUM
 from webhooks.filters import is_wanted, names_type
 from webhooks.models import Delivery, Endpoint, Event
 from webhooks.services.wakes import pump_wake
-from webhooks.states import DeliveryStatus
+from webhooks.states import OPEN, DeliveryStatus
 
 log = structlog.get_logger(__name__)
+
+#: Given up, or failed and waiting for the next attempt; as the partial index says it. What waits for a pause or a rate
+#: limit alone has not failed.
+_FAILED: Final = Q(status=DeliveryStatus.FAILED.value) | Q(status=DeliveryStatus.PENDING.value, failures__gt=0)
 
 
 class LeaseLostError(Exception):
@@ -40,7 +44,7 @@ class LeaseLostError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Portion:
-    """What one transaction did: the last id it looked at (None: there was nothing left), and how many it owes."""
+    """What one transaction did: the last id it looked at (None: there was nothing left), and how many it owes anew."""
 
     last_id: UUID | None
     owed: int
@@ -79,15 +83,17 @@ def _portion_do(job: BackgroundJob) -> bool:
             error_code = "endpoint_gone" if endpoint is None else "endpoint_disabled"
             _require(job_finish(job, receipt=job.checkpoint, error_code=error_code))
             return False
+        waiting = _waiting(job, team, endpoint)
         portion = _WORK[job.kind](team, endpoint, job.parameters, _last_id(job))
         checkpoint: JSONObject = {
             "last_id": str(portion.last_id or _last_id(job)),
             "owed": job.checkpoint.get("owed", 0) + portion.owed,
+            "waiting": waiting,
         }
         done = job.progress_total if portion.last_id is None else _progress_seconds(job, portion.last_id)
         _require(job_renew(job, progress_done=done, checkpoint=checkpoint))
         if portion.last_id is None:
-            _require(job_finish(job, receipt={"owed": checkpoint["owed"]}))
+            _require(job_finish(job, receipt={"owed": checkpoint["owed"], "waiting": waiting}))
         if portion.owed:
             pump_wake()
     job.checkpoint = checkpoint
@@ -125,21 +131,38 @@ def _until_id(parameters: Mapping[str, object]) -> UUID:
     return uuid_floor(datetime.fromisoformat(str(parameters["until"])))
 
 
+def _waiting(job: BackgroundJob, team: TeamContext, endpoint: Endpoint) -> int | None:
+    """How much of a recovery's time waits for its attempt by itself, counted once, up to a bound; None for a replay."""
+    if job.kind != RECOVER_JOB:
+        return None
+    if "waiting" in job.checkpoint:
+        return int(job.checkpoint["waiting"])
+    covered = _in_time(team, endpoint, job.parameters, _last_id(job)).filter(status__in=OPEN).exclude(_FAILED)
+    return covered.order_by()[:WAITING_COUNT_MAXIMUM].count()
+
+
+def _in_time(
+    team: TeamContext, endpoint: Endpoint, parameters: Mapping[str, object], last_id: UUID
+) -> TeamQuerySet[Delivery]:
+    return Delivery.objects.for_team(team).filter(endpoint=endpoint, pk__gt=last_id, pk__lt=_until_id(parameters))
+
+
 def _recover(team: TeamContext, endpoint: Endpoint, parameters: Mapping[str, object], last_id: UUID) -> _Portion:
-    """Owe failed deliveries again, whose payload is still there."""
-    deliveries = Delivery.objects.for_team(team).filter(endpoint=endpoint, pk__gt=last_id, pk__lt=_until_id(parameters))
-    statuses = [DeliveryStatus.FAILED]
+    """Owe failed deliveries again, whose payload is still there; those that wait for their next attempt too."""
+    deliveries = _in_time(team, endpoint, parameters, last_id)
+    wanted = _FAILED
     if parameters["include_cancelled"]:
-        statuses.append(DeliveryStatus.CANCELLED)
+        wanted |= Q(status=DeliveryStatus.CANCELLED.value)
     else:
-        deliveries = deliveries.filter(status=DeliveryStatus.FAILED.value)
-    rows = list(deliveries.order_by("pk").values_list("pk", "event_id", "status")[:REPAIR_ROWS])
+        deliveries = deliveries.filter(_FAILED)
+    lines = deliveries.annotate(is_wanted=wanted).order_by("pk").values_list("pk", "event_id", "is_wanted")
+    rows = list(lines[:REPAIR_ROWS])
     if not rows:
         return _Portion(None, 0)
-    ended = {event_id: delivery_id for delivery_id, event_id, status in rows if status in statuses}
-    kept = Event.objects.for_team(team).filter(pk__in=ended, body__isnull=False).values_list("pk", flat=True)
-    ids = [ended[event_id] for event_id in kept]
-    again = Delivery.objects.for_team(team).filter(pk__in=ids, status__in=statuses)
+    found = {event_id: delivery_id for delivery_id, event_id, is_wanted in rows if is_wanted}
+    kept = Event.objects.for_team(team).filter(pk__in=found, body__isnull=False).values_list("pk", flat=True)
+    ids = [found[event_id] for event_id in kept]
+    again = Delivery.objects.for_team(team).filter(wanted, pk__in=ids)
     return _Portion(rows[-1][0], walker.deliveries_resend(again) if ids else 0)
 
 
@@ -147,7 +170,7 @@ def _replay(team: TeamContext, endpoint: Endpoint, parameters: Mapping[str, obje
     """Owe events that the endpoint wants and has no delivery of, or a cancelled one."""
     events = Event.objects.for_team(team).filter(pk__gt=last_id, pk__lt=_until_id(parameters)).order_by("pk")
     lines = events.annotate(is_kept=Q(body__isnull=False)).values_list(
-        "pk", "event_type", "channels", "endpoint_id", "fanned_out_at", "is_kept"
+        "pk", "event_type", "channels", "endpoint_id", "is_kept"
     )
     rows = list(lines[:REPAIR_ROWS])
     if not rows:
@@ -156,9 +179,9 @@ def _replay(team: TeamContext, endpoint: Endpoint, parameters: Mapping[str, obje
     limits = TeamSettings.objects.for_team(team).values_list("event_type_prefixes", flat=True).first()
     wanted = [
         event_id
-        for event_id, event_type, channels, endpoint_id, fanned_out_at, is_kept in rows
-        # What is not fanned out yet needs nobody's help.
-        if is_kept and fanned_out_at and _wants(endpoint, event_type, channels, endpoint_id)
+        for event_id, event_type, channels, endpoint_id, is_kept in rows
+        # Those that are not fanned out yet too: a fan-out may be at it that saw the endpoint as it was before.
+        if is_kept and _wants(endpoint, event_type, channels, endpoint_id)
         and (not isinstance(only, list) or any(names_type(str(one), event_type) for one in only))
         and (not limits or endpoint_id or any(names_type(limit, event_type) for limit in limits))
     ]  # fmt: skip

@@ -16,9 +16,16 @@ from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.rows import TeamQuerySet, team_values
 from management.constants import JobStatus
 from management.jobs import job_create
-from management.models import BackgroundJob
+from management.models import BackgroundJob, Team
 from webhooks import selectors, walker
-from webhooks.constants import RECOVER_JOB, REPAIR_AGE_SLACK_SECONDS, REPAIR_TASK, REPAIRS_SHOWN, REPLAY_JOB
+from webhooks.constants import (
+    RECOVER_JOB,
+    REPAIR_AGE_SLACK_SECONDS,
+    REPAIR_TASK,
+    REPAIRS_OPEN_MAXIMUM,
+    REPAIRS_SHOWN,
+    REPLAY_JOB,
+)
 from webhooks.events import WEBHOOK_TEST
 from webhooks.models import Delivery, Endpoint, Event
 from webhooks.registry import event_types as catalogue
@@ -33,6 +40,8 @@ _RUNNING = (JobStatus.QUEUED, JobStatus.RUNNING)
 class RepairShown:
     """Where a recovery or a replay stands. Progress is in seconds of the time it covers; `owed` counts messages.
 
+    `waiting` counts messages of a recovery's time that had not failed when it began and wait for their attempt by
+    themselves, up to `WAITING_COUNT_MAXIMUM`; None for a replay, and before it has begun.
     `error_code` says why it ended early: `endpoint_disabled`, `endpoint_gone`, `given_up`; empty otherwise.
     """
 
@@ -44,9 +53,10 @@ class RepairShown:
     until: datetime
     event_types: tuple[str, ...] | None
     include_cancelled: bool
-    progress_done: int
-    progress_total: int
+    done_seconds: int
+    total_seconds: int
     owed: int
+    waiting: int | None
     error_code: str
     created_at: datetime
     ended_at: datetime | None
@@ -88,8 +98,10 @@ def recover_begin(
     until: datetime | None = None,
     include_cancelled: bool = False,
 ) -> BackgroundJob:
-    """Owe again every message since `since` whose attempts have all failed; with `include_cancelled` those too.
+    """Owe again, now and with all attempts, every message since `since` that has failed.
 
+    Those that were given up, and those that wait for their next attempt after one that failed; with
+    `include_cancelled` cancelled ones too. A pause or a rate limit of the endpoint still holds.
     422 for a time that can't be recovered, 404 for the endpoint, 409 where it is disabled or is being recovered now.
     """
     return _begin(RECOVER_JOB, team, endpoint_id, since, until, {"include_cancelled": include_cancelled})
@@ -107,8 +119,9 @@ def replay_begin(
 
     `event_types` narrows it to some, or their first words. 422, 404 and 409 as `recover_begin`.
     """
-    filter_types_check(event_types or (), ("body", "event_types"))
-    return _begin(REPLAY_JOB, team, endpoint_id, since, until, {"event_types": list(event_types or ()) or None})
+    filter_types_check(event_types, ("body", "event_types"))
+    only = None if event_types is None else list(event_types)
+    return _begin(REPLAY_JOB, team, endpoint_id, since, until, {"event_types": only})
 
 
 def repair_get(team: TeamContext, job_id: UUID) -> RepairShown:
@@ -128,7 +141,8 @@ def repairs_recent(team: TeamContext, endpoint_id: UUID) -> list[RepairShown]:
 def event_send_now(*, team: TeamContext, endpoint_id: UUID, event_type: str = WEBHOOK_TEST) -> UUID:
     """Send an event's sample to this endpoint alone, whatever it filters; the event's id.
 
-    422 for an event that is not in the catalogue, 404 for the endpoint, 409 where it is disabled.
+    The body names the sample's user, who is nobody; the event itself is of no user. 422 for an event that is not in the
+    catalogue, 404 for the endpoint, 409 where it is disabled.
     """
     known = catalogue().get(event_type)
     if known is None:
@@ -138,7 +152,7 @@ def event_send_now(*, team: TeamContext, endpoint_id: UUID, event_type: str = WE
         data = known.sample
         if event_type == WEBHOOK_TEST:
             data = {"endpoint_id": str(endpoint.id), "message": "This is a test."}
-        return event_emit_to(endpoint, team=team, event_type=event_type, data=data)
+        return event_emit_to(endpoint, team=team, event_type=event_type, data=data, is_example=True)
 
 
 def _begin(
@@ -155,11 +169,20 @@ def _begin(
         running = _repairs(team).filter(kind=kind, status__in=_RUNNING, parameters__endpoint_id=str(endpoint.id))
         if running.exists():
             raise ServiceError(ErrorCode.CONFLICT, "Such a repair of this endpoint is running now.")
+        _check_open(team)
         named = {"endpoint_id": str(endpoint.id), "since": since.isoformat(), "until": until.isoformat(), **parameters}
         seconds = max(1, round((until - since).total_seconds()))
         job = job_create(team=team, kind=kind, user_id=None, parameters=named, progress_total=seconds)
         enqueue(REPAIR_TASK, job_id=job.pk)
     return job
+
+
+def _check_open(team: TeamContext) -> None:
+    """409 above so many at once; the team's row is held, so that of several at once each counts the others."""
+    Team.objects.select_for_update(no_key=True).get(pk=team.team_id)
+    if _repairs(team).filter(status__in=_RUNNING).count() >= REPAIRS_OPEN_MAXIMUM:
+        detail = f"At most {REPAIRS_OPEN_MAXIMUM} repairs of a team run at once; wait for one to end."
+        raise ServiceError(ErrorCode.CONFLICT, detail)
 
 
 def _check_times(since: datetime, until: datetime | None) -> datetime:
@@ -194,6 +217,7 @@ def _repairs(team: TeamContext) -> TeamQuerySet[BackgroundJob]:
 
 def _shown(job: BackgroundJob) -> RepairShown:
     event_types = job.parameters.get("event_types")
+    reached = job.receipt or job.checkpoint
     return RepairShown(
         job_id=job.pk,
         kind=job.kind,
@@ -203,9 +227,10 @@ def _shown(job: BackgroundJob) -> RepairShown:
         until=datetime.fromisoformat(job.parameters["until"]),
         event_types=tuple(event_types) if event_types else None,
         include_cancelled=bool(job.parameters.get("include_cancelled")),
-        progress_done=job.progress_done,
-        progress_total=job.progress_total,
-        owed=(job.receipt or job.checkpoint).get("owed", 0),
+        done_seconds=job.progress_done,
+        total_seconds=job.progress_total,
+        owed=reached.get("owed", 0),
+        waiting=reached.get("waiting"),
         error_code=job.error_code,
         created_at=job.created_at,
         ended_at=job.ended_at,

@@ -6,10 +6,11 @@ after e0's was asked for, which was before c0: so c < c0 + COVER_SECONDS. Some p
 the one that the wake-up starts or one that runs already, since a pump looks once more for what is owed after it has
 given its slot back, and asks for a successor where there is something. After h that pump goes on looking for
 PUMP_IDLE_SECONDS, which is beyond c, and once more after it has given its slot back; where its own time is over first,
-it asks for a successor in any case. So e is found by it or by a successor.
+it asks for a successor in any case. So e is found by it or by a successor. A pump of the command `webhooks_pump` has no
+slot: after h it looks on too, with `--once` as well, and where its time is over it begins anew.
 
-That holds while the broker keeps its messages. A wake-up that could not be sent covers nothing. One that the broker
-lost is made good by the sweep.
+That holds while the broker keeps its messages and the pump that found e0 is not stopped or killed within a second of
+it: then e waits for the sweep. A wake-up that could not be sent covers nothing.
 """
 
 import time

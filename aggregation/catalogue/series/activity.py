@@ -1,9 +1,10 @@
 """Movement and energy: what was walked, climbed, burned and trained."""
 
+from datetime import time
 from typing import Final
 
 from aggregation.catalogue import accepted
-from aggregation.catalogue.kinds import AddsUp, SampleField, SampleFieldKind, SeriesKind, SeriesSpec
+from aggregation.catalogue.kinds import AddsUp, SampleField, SampleFieldKind, SeriesKind, SeriesSpec, Typical
 from aggregation.constants import SPARSE_BUCKET_SECONDS, WEEK_BUCKET_SECONDS
 
 _WEEK_MINUTES: Final = 10_080.0
@@ -19,6 +20,7 @@ STEPS = SeriesSpec(
     highest=1_000_000.0,
     meaning="Steps walked or run between start and end.",
     definition="The API's ClientFacingStepsTimeseries; LOINC 55423-8.",
+    typical=Typical(96.0),
 )
 DISTANCE = SeriesSpec(
     slug="distance",
@@ -31,6 +33,7 @@ DISTANCE = SeriesSpec(
     highest=1e7,
     meaning="Distance walked, run or wheeled between start and end, m.",
     definition="The API's ClientFacingDistanceTimeseries.",
+    typical=Typical(74.0),
     accepted=accepted.METRES,
 )
 FLOORS_CLIMBED = SeriesSpec(
@@ -44,6 +47,7 @@ FLOORS_CLIMBED = SeriesSpec(
     highest=100_000.0,
     meaning="Floors climbed between start and end.",
     definition="The API's ClientFacingFloorsClimbedTimeseries.",
+    typical=Typical(2.0, span_seconds=600),
     bucket_seconds=WEEK_BUCKET_SECONDS,
 )
 CALORIES_ACTIVE = SeriesSpec(
@@ -57,6 +61,7 @@ CALORIES_ACTIVE = SeriesSpec(
     highest=50_000.0,
     meaning="Energy spent by activity between start and end, kcal.",
     definition="The API's ClientFacingCaloriesActiveTimeseries.",
+    typical=Typical(6.2),
     accepted=accepted.KILOCALORIES,
 )
 CALORIES_BASAL = SeriesSpec(
@@ -70,6 +75,7 @@ CALORIES_BASAL = SeriesSpec(
     highest=50_000.0,
     meaning="Energy spent at rest between start and end, kcal.",
     definition="The API's ClientFacingCaloriesBasalTimeseries.",
+    typical=Typical(1.1),
     accepted=accepted.KILOCALORIES,
 )
 VO2_MAX = SeriesSpec(
@@ -83,6 +89,7 @@ VO2_MAX = SeriesSpec(
     highest=120.0,
     meaning="Maximal oxygen uptake, mL a minute and kg of body weight.",
     definition="The API's ClientFacingVo2MaxTimeseries.",
+    typical=Typical(42.5),
     accepted=accepted.OXYGEN_UPTAKE,
     bucket_seconds=SPARSE_BUCKET_SECONDS,
 )
@@ -97,6 +104,7 @@ STAND_DURATION = SeriesSpec(
     highest=_WEEK_MINUTES,
     meaning="Time spent standing, minutes.",
     definition="The API's ClientFacingStandDurationSample.",
+    typical=Typical(4.0, span_seconds=300),
     accepted=accepted.MINUTES,
 )
 STAND_HOUR = SeriesSpec(
@@ -110,6 +118,7 @@ STAND_HOUR = SeriesSpec(
     highest=24.0,
     meaning="An hour in which the person stood or was idle.",
     definition="The API's ClientFacingStandHourSample.",
+    typical=Typical(1.0, "stood", 3_600, time(11)),
     bucket_seconds=WEEK_BUCKET_SECONDS,
     types=("stood", "idle"),
     type_required=True,
@@ -125,6 +134,7 @@ WHEELCHAIR_PUSH = SeriesSpec(
     highest=1_000_000.0,
     meaning="Pushes of a wheelchair between start and end.",
     definition="The API's ClientFacingWheelchairPushSample.",
+    typical=Typical(48.0),
 )
 WORKOUT_DISTANCE = SeriesSpec(
     slug="workout_distance",
@@ -137,6 +147,7 @@ WORKOUT_DISTANCE = SeriesSpec(
     highest=1e7,
     meaning="Distance covered in a workout between start and end, m.",
     definition="The API's ClientFacingWorkoutDistanceSample.",
+    typical=Typical(170.0),
     accepted=accepted.METRES,
 )
 WORKOUT_DURATION = SeriesSpec(
@@ -150,9 +161,14 @@ WORKOUT_DURATION = SeriesSpec(
     highest=_WEEK_MINUTES,
     meaning="Time spent training, minutes.",
     definition="The API's ClientFacingWorkoutDurationSample.",
+    typical=Typical(42.0, span_seconds=2_520),
     accepted=accepted.MINUTES,
     bucket_seconds=WEEK_BUCKET_SECONDS,
-    fields=(SampleField("intensity", SampleFieldKind.TEXT, "How hard it was.", choices=("low", "medium", "high")),),
+    fields=(
+        SampleField(
+            "intensity", SampleFieldKind.TEXT, "How hard it was.", choices=("low", "medium", "high"), typical="medium"
+        ),
+    ),
 )
 WORKOUT_SWIMMING_STROKE = SeriesSpec(
     slug="workout_swimming_stroke",
@@ -165,6 +181,7 @@ WORKOUT_SWIMMING_STROKE = SeriesSpec(
     highest=100_000.0,
     meaning="Swimming strokes of a workout between start and end.",
     definition="The API's ClientFacingWorkoutSwimmingStrokeSample.",
+    typical=Typical(32.0),
 )
 
 SERIES: Final = (

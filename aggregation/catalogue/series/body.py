@@ -1,9 +1,10 @@
 """Body measurements and temperatures."""
 
+from datetime import time
 from typing import Final
 
 from aggregation.catalogue import accepted
-from aggregation.catalogue.kinds import AddsUp, SampleField, SampleFieldKind, SeriesKind, SeriesSpec
+from aggregation.catalogue.kinds import AddsUp, SampleField, SampleFieldKind, SeriesKind, SeriesSpec, Typical
 from aggregation.constants import SPARSE_BUCKET_SECONDS
 
 _SENSOR_LOCATION: Final = SampleField(
@@ -14,6 +15,7 @@ _SENSOR_LOCATION: Final = SampleField(
         "armpit", "body", "ear", "finger", "gastrointestinal", "mouth", "rectum", "toe", "eardrum", "temporal_artery",
         "forehead", "wrist",
     ),
+    typical="wrist",
 )  # fmt: skip
 
 WEIGHT = SeriesSpec(
@@ -27,6 +29,7 @@ WEIGHT = SeriesSpec(
     highest=700.0,
     meaning="Body weight, kg.",
     definition="The API's ClientFacingBodyWeightTimeseries; LOINC 29463-7.",
+    typical=Typical(72.4),
     accepted=accepted.KILOGRAMS,
     bucket_seconds=SPARSE_BUCKET_SECONDS,
 )
@@ -41,6 +44,7 @@ FAT = SeriesSpec(
     highest=95.0,
     meaning="Body fat, percent of the weight.",
     definition="The API's ClientFacingBodyFatTimeseries; LOINC 41982-0.",
+    typical=Typical(18.6),
     accepted=accepted.PERCENT,
     bucket_seconds=SPARSE_BUCKET_SECONDS,
 )
@@ -55,6 +59,7 @@ LEAN_BODY_MASS = SeriesSpec(
     highest=400.0,
     meaning="Body weight without fat, kg.",
     definition="The API's ClientFacingLeanBodyMassSample.",
+    typical=Typical(58.9),
     accepted=accepted.KILOGRAMS,
     bucket_seconds=SPARSE_BUCKET_SECONDS,
 )
@@ -69,6 +74,7 @@ BODY_MASS_INDEX = SeriesSpec(
     highest=250.0,
     meaning="Weight by the square of the height, kg/m².",
     definition="The API's ClientFacingBodyMassIndexSample; LOINC 39156-5.",
+    typical=Typical(23.1),
     accepted=accepted.BODY_MASS_INDEX,
     bucket_seconds=SPARSE_BUCKET_SECONDS,
 )
@@ -83,6 +89,7 @@ WAIST_CIRCUMFERENCE = SeriesSpec(
     highest=400.0,
     meaning="Circumference of the waist, cm.",
     definition="The API's ClientFacingWaistCircumferenceSample.",
+    typical=Typical(78.0),
     accepted=accepted.CENTIMETRES,
     bucket_seconds=SPARSE_BUCKET_SECONDS,
 )
@@ -97,6 +104,7 @@ BODY_TEMPERATURE = SeriesSpec(
     highest=50.0,
     meaning="Temperature of the body or the skin, °C.",
     definition="The API's ClientFacingBodyTemperatureSample; LOINC 8310-5.",
+    typical=Typical(36.6),
     accepted=accepted.CELSIUS,
     fields=(_SENSOR_LOCATION,),
 )
@@ -111,6 +119,7 @@ BODY_TEMPERATURE_DELTA = SeriesSpec(
     highest=30.0,
     meaning="Deviation of the temperature from the person's baseline, °C.",
     definition="The API's ClientFacingBodyTemperatureDeltaSample.",
+    typical=Typical(-0.1),
     accepted=accepted.CELSIUS_DIFFERENCE,
     fields=(_SENSOR_LOCATION,),
 )
@@ -125,6 +134,7 @@ BASAL_BODY_TEMPERATURE = SeriesSpec(
     highest=45.0,
     meaning="Body temperature on waking, °C.",
     definition="The API's ClientFacingBasalBodyTemperatureSample.",
+    typical=Typical(36.4, ends_at=time(5, 53)),
     accepted=accepted.CELSIUS,
     bucket_seconds=SPARSE_BUCKET_SECONDS,
 )

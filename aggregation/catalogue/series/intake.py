@@ -3,7 +3,7 @@
 from typing import Final
 
 from aggregation.catalogue import accepted
-from aggregation.catalogue.kinds import AddsUp, SampleField, SampleFieldKind, SeriesKind, SeriesSpec
+from aggregation.catalogue.kinds import AddsUp, SampleField, SampleFieldKind, SeriesKind, SeriesSpec, Typical
 from aggregation.constants import SPARSE_BUCKET_SECONDS
 
 WATER = SeriesSpec(
@@ -17,6 +17,7 @@ WATER = SeriesSpec(
     highest=50_000.0,
     meaning="Water drunk, mL.",
     definition="The API's ClientFacingWaterTimeseries.",
+    typical=Typical(250.0),
     accepted=accepted.MILLILITRES,
     bucket_seconds=SPARSE_BUCKET_SECONDS,
 )
@@ -31,6 +32,7 @@ CAFFEINE = SeriesSpec(
     highest=100.0,
     meaning="Caffeine taken in, g.",
     definition="The API's ClientFacingCaffeineTimeseries.",
+    typical=Typical(0.08),
     accepted=accepted.GRAMS,
     bucket_seconds=SPARSE_BUCKET_SECONDS,
 )
@@ -45,6 +47,7 @@ CARBOHYDRATES = SeriesSpec(
     highest=10_000.0,
     meaning="Carbohydrates eaten, g.",
     definition="The API's ClientFacingCarbohydratesSample.",
+    typical=Typical(45.0),
     accepted=accepted.GRAMS,
     bucket_seconds=SPARSE_BUCKET_SECONDS,
 )
@@ -59,6 +62,7 @@ NOTE = SeriesSpec(
     highest=0.0,
     meaning="What the person wrote down.",
     definition="The API's ClientFacingNoteSample.",
+    typical=Typical(),
     bucket_seconds=SPARSE_BUCKET_SECONDS,
     fields=(
         SampleField(
@@ -68,12 +72,14 @@ NOTE = SeriesSpec(
             required=True,
             maximum_characters=5_000,
             is_text_value=True,
+            typical="Walked for half an hour after lunch.",
         ),
         SampleField(
             "tags",
             SampleFieldKind.TEXTS,
             "What the note is about.",
             choices=("food", "exercise", "insulin_injection", "unspecified"),
+            typical="food,exercise",
         ),
     ),
 )

@@ -1,9 +1,10 @@
 """Breathing: oxygen, rate, spirometry, disturbances of the breath in sleep."""
 
+from datetime import time
 from typing import Final
 
 from aggregation.catalogue import accepted
-from aggregation.catalogue.kinds import AddsUp, SeriesKind, SeriesSpec
+from aggregation.catalogue.kinds import AddsUp, SeriesKind, SeriesSpec, Typical
 from aggregation.constants import SPARSE_BUCKET_SECONDS
 
 BLOOD_OXYGEN = SeriesSpec(
@@ -17,6 +18,7 @@ BLOOD_OXYGEN = SeriesSpec(
     highest=100.0,
     meaning="Oxygen saturation of the blood by pulse oximetry, percent.",
     definition="The API's ClientFacingBloodOxygenTimeseries; LOINC 59408-5.",
+    typical=Typical(97.0),
     accepted=accepted.PERCENT,
 )
 RESPIRATORY_RATE = SeriesSpec(
@@ -30,6 +32,7 @@ RESPIRATORY_RATE = SeriesSpec(
     highest=200.0,
     meaning="Breaths a minute.",
     definition="The API's ClientFacingRespiratoryRateTimeseries; LOINC 9279-1.",
+    typical=Typical(14.0),
     accepted=accepted.BREATHS_PER_MINUTE,
 )
 FORCED_VITAL_CAPACITY = SeriesSpec(
@@ -43,6 +46,7 @@ FORCED_VITAL_CAPACITY = SeriesSpec(
     highest=20.0,
     meaning="Volume of a forced full exhalation, L.",
     definition="The API's ClientFacingForcedVitalCapacitySample.",
+    typical=Typical(4.1),
     accepted=accepted.LITRES,
     bucket_seconds=SPARSE_BUCKET_SECONDS,
 )
@@ -57,6 +61,7 @@ FORCED_EXPIRATORY_VOLUME_1 = SeriesSpec(
     highest=20.0,
     meaning="Volume exhaled in the first second of a forced exhalation, L.",
     definition="The API's ClientFacingForcedExpiratoryVolume1Sample.",
+    typical=Typical(3.4),
     accepted=accepted.LITRES,
     bucket_seconds=SPARSE_BUCKET_SECONDS,
 )
@@ -71,6 +76,7 @@ PEAK_EXPIRATORY_FLOW_RATE = SeriesSpec(
     highest=2_000.0,
     meaning="Greatest flow of a forced exhalation, L a minute.",
     definition="The API's ClientFacingPeakExpiratoryFlowRateSample.",
+    typical=Typical(465.0),
     accepted=accepted.LITRES_PER_MINUTE,
     bucket_seconds=SPARSE_BUCKET_SECONDS,
 )
@@ -85,6 +91,7 @@ INHALER_USAGE = SeriesSpec(
     highest=1_000.0,
     meaning="Puffs of an inhaler.",
     definition="The API's ClientFacingInhalerUsageSample.",
+    typical=Typical(2.0),
     bucket_seconds=SPARSE_BUCKET_SECONDS,
 )
 SLEEP_APNEA_ALERT = SeriesSpec(
@@ -98,6 +105,7 @@ SLEEP_APNEA_ALERT = SeriesSpec(
     highest=1_000.0,
     meaning="A notification of possible sleep apnea.",
     definition="The API's ClientFacingSleepApneaAlertSample.",
+    typical=Typical(1.0, span_seconds=2_592_000, ends_at=time(5, 53)),
     bucket_seconds=SPARSE_BUCKET_SECONDS,
 )
 SLEEP_BREATHING_DISTURBANCE = SeriesSpec(
@@ -111,6 +119,7 @@ SLEEP_BREATHING_DISTURBANCE = SeriesSpec(
     highest=1_000.0,
     meaning="Disturbances of the breath in a night, as the device counts them.",
     definition="The API's ClientFacingSleepBreathingDisturbanceSample.",
+    typical=Typical(4.0, "not_elevated", 29_520, time(5, 53)),
     bucket_seconds=SPARSE_BUCKET_SECONDS,
     types=("elevated", "not_elevated"),
 )

@@ -3,7 +3,7 @@
 from typing import Final
 
 from aggregation.catalogue import accepted
-from aggregation.catalogue.kinds import AddsUp, SeriesKind, SeriesSpec
+from aggregation.catalogue.kinds import AddsUp, SeriesKind, SeriesSpec, Typical
 from aggregation.constants import SPARSE_BUCKET_SECONDS
 
 _WEEK_MINUTES: Final = 10_080.0
@@ -19,6 +19,7 @@ STRESS_LEVEL = SeriesSpec(
     highest=100.0,
     meaning="Stress as the provider rates it, 0 to 100.",
     definition="The API's ClientFacingStressLevelTimeseries.",
+    typical=Typical(32.0),
     accepted=accepted.PERCENT,
 )
 MINDFULNESS_MINUTES = SeriesSpec(
@@ -32,6 +33,7 @@ MINDFULNESS_MINUTES = SeriesSpec(
     highest=_WEEK_MINUTES,
     meaning="Time spent in meditation or another exercise of the mind, minutes.",
     definition="The API's ClientFacingMindfulnessMinutesTimeseries.",
+    typical=Typical(10.0, span_seconds=600),
     accepted=accepted.MINUTES,
     bucket_seconds=SPARSE_BUCKET_SECONDS,
 )
@@ -46,6 +48,7 @@ DAYLIGHT_EXPOSURE = SeriesSpec(
     highest=_WEEK_MINUTES,
     meaning="Time spent in daylight, minutes.",
     definition="The API's ClientFacingDaylightExposureSample.",
+    typical=Typical(25.0, span_seconds=1_800),
     accepted=accepted.MINUTES,
 )
 UV_EXPOSURE = SeriesSpec(
@@ -59,6 +62,7 @@ UV_EXPOSURE = SeriesSpec(
     highest=60.0,
     meaning="Ultraviolet radiation the person was exposed to, UV index.",
     definition="The API's ClientFacingUVExposureSample.",
+    typical=Typical(3.0, span_seconds=1_800),
     accepted=accepted.INDEX,
     bucket_seconds=SPARSE_BUCKET_SECONDS,
 )
@@ -73,6 +77,7 @@ FALL = SeriesSpec(
     highest=1_000.0,
     meaning="Falls between start and end.",
     definition="The API's ClientFacingFallSample.",
+    typical=Typical(1.0),
     bucket_seconds=SPARSE_BUCKET_SECONDS,
 )
 HANDWASHING = SeriesSpec(
@@ -86,6 +91,7 @@ HANDWASHING = SeriesSpec(
     highest=1_000.0,
     meaning="Washings of the hands between start and end.",
     definition="The API's ClientFacingHandwashingSample.",
+    typical=Typical(1.0),
     bucket_seconds=SPARSE_BUCKET_SECONDS,
 )
 HYPNOGRAM = SeriesSpec(
@@ -99,6 +105,7 @@ HYPNOGRAM = SeriesSpec(
     highest=5.0,
     meaning="Stages of sleep: 1 deep, 2 light, 3 REM, 4 awake, 5 entered by hand, -1 unknown.",
     definition="The API's ClientFacingHypnogramTimeseries.",
+    typical=Typical(2.0),
     is_older=True,
 )
 

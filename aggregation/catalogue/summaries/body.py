@@ -1,6 +1,7 @@
 """Who the person is, what scales and electrocardiographs say, and the devices that say it."""
 
 from aggregation.catalogue.kinds import SummarySpec
+from aggregation.catalogue.summaries import examples
 from aggregation.catalogue.summaries.fields import (
     BPM_MAXIMUM,
     PERCENT_MAXIMUM,
@@ -19,6 +20,7 @@ PROFILE = SummarySpec(
     model="ClientFacingProfile",
     meaning="What a source knows of the person.",
     definition="The API's ClientFacingProfile.",
+    example=examples.PERSON,
     dated=False,
     has_raw=True,
     is_single=True,
@@ -38,6 +40,7 @@ BODY = SummarySpec(
     model="ClientFacingBody",
     meaning="Measurements of the body, such as those of a scale.",
     definition="The API's ClientFacingBody.",
+    example=examples.SCALE,
     has_raw=True,
     fields=(
         number("weight", "Weight, kg.", 0.2, 700.0),
@@ -57,6 +60,7 @@ ELECTROCARDIOGRAM = SummarySpec(
     model="ClientFacingElectrocardiogram",
     meaning="A recording of an electrocardiogram; its voltages are a timeseries.",
     definition="The API's ClientFacingElectrocardiogram.",
+    example=examples.ELECTROCARDIOGRAM,
     starts_field="session_start",
     ends_field="session_end",
     dated=False,
@@ -87,6 +91,7 @@ DEVICE = SummarySpec(
     model="ClientFacingDevice",
     meaning="A device that measured; its identity is its source's.",
     definition="The API's ClientFacingDevice.",
+    example=examples.DEVICE,
     dated=False,
     has_raw=True,
     raw_only=True,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from aggregation.catalogue.kinds import FieldKind, FieldSpec, SummarySpec
+from aggregation.catalogue.summaries import examples
 from aggregation.catalogue.summaries.fields import date, number, text
 from healthsvc.kernel.typing import JSONValue
 
@@ -34,6 +35,7 @@ MENSTRUAL_CYCLE = SummarySpec(
     model="ClientFacingMenstrualCycle",
     meaning="A menstrual cycle from the first day of a period.",
     definition="The API's ClientFacingMenstrualCycle.",
+    example=examples.CYCLE,
     dated=False,
     sources_flat=True,
     has_calendar_date=False,

@@ -3,6 +3,7 @@
 from typing import Final
 
 from aggregation.catalogue.kinds import FieldKind, FieldSpec, SummarySpec
+from aggregation.catalogue.summaries import examples
 from aggregation.catalogue.summaries.fields import instant, number, text
 
 _GRAMS_MAXIMUM: Final = 100_000.0
@@ -85,6 +86,7 @@ MEAL = SummarySpec(
     model="ClientFacingMeal",
     meaning="A meal.",
     definition="The API's MealInDBBase.",
+    example=examples.LUNCH,
     starts_field="timestamp",
     dated=False,
     answer_key="meals",

@@ -3,6 +3,7 @@
 from typing import Final
 
 from aggregation.catalogue.kinds import FieldKind, FieldSpec, SummarySpec
+from aggregation.catalogue.summaries import examples
 from aggregation.catalogue.summaries.fields import (
     BPM_MAXIMUM,
     TIME_ZONE,
@@ -24,6 +25,7 @@ ACTIVITY = SummarySpec(
     model="ClientFacingActivity",
     meaning="A day of activity.",
     definition="The API's ClientFacingActivity.",
+    example=examples.DAY,
     has_raw=True,
     fields=(
         number("calories_total", "Energy spent in the day, basal included, kcal.", highest=50_000.0),
@@ -59,6 +61,7 @@ WORKOUTS = SummarySpec(
     model="ClientFacingWorkout",
     meaning="A workout.",
     definition="The API's ClientFacingWorkout.",
+    example=examples.RUN,
     starts_field="time_start",
     ends_field="time_end",
     dated=False,

@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Final
 
 from aggregation.catalogue.kinds import FieldKind, FieldSpec, ParentSpec, SummarySpec
+from aggregation.catalogue.summaries import examples
 from aggregation.catalogue.summaries.fields import (
     BPM_MAXIMUM,
     TIME_ZONE,
@@ -61,6 +62,7 @@ SLEEP = SummarySpec(
     model="ClientFacingSleep",
     meaning="A night or a nap.",
     definition="The API's ClientFacingSleep.",
+    example=examples.NIGHT,
     starts_field="bedtime_start",
     ends_field="bedtime_stop",
     has_raw=True,
@@ -104,6 +106,7 @@ SLEEP_CYCLE = SummarySpec(
     model="ClientFacingSleepCycle",
     meaning="The stages of a night or a nap.",
     definition="The API's ClientFacingSleepCycle.",
+    example=examples.STAGES,
     starts_field="session_start",
     ends_field="session_end",
     dated=False,

@@ -1,5 +1,6 @@
 """`webhook_receiver`: shows the events that arrive on this machine, and verifies their signatures."""
 
+import errno
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -41,7 +42,7 @@ class Command(BaseCommand):
         self._key = _key(options)
         self._as_json, self._show_body = options["json"], options["show_body"]
         self._received = 0
-        server = _Server((_HOST, options["port"]), _handler(self._take, self._count))
+        server = _server(options["port"], _handler(self._take, self._count))
         server.timeout = _POLL_SECONDS
         self.stdout.write(f"Listening on http://{_HOST}:{server.server_port}")
         try:
@@ -76,6 +77,18 @@ class Command(BaseCommand):
 
 class _Server(ThreadingHTTPServer):
     request_queue_size = 256  # a pump opens many connections at once
+
+
+def _server(port: int, handler: type[BaseHTTPRequestHandler]) -> _Server:
+    try:
+        return _Server((_HOST, port), handler)
+    except OverflowError:
+        raise CommandError("--port must be between 0 and 65535.") from None
+    except OSError as error:
+        words = (
+            "is in use; choose another with --port" if error.errno == errno.EADDRINUSE else f"can't be used: {error}"
+        )
+        raise CommandError(f"Port {port} of {_HOST} {words}.") from None
 
 
 def _key(options: Mapping[str, Any]) -> bytes | None:

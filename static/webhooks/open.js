@@ -1,2 +1,0 @@
-/* Presses the button of the opening page, so that people need not. */
-document.getElementById("open").requestSubmit();
