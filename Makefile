@@ -12,7 +12,7 @@ endif
 
 VENV := .venv/bin/python
 SERVERS := $(VENV) -m healthsvc.runtime.test_servers --
-PROCESSES ?= 2
+PROCESSES ?= 3
 TESTS ?=
 
 .PHONY: help run manage test check soak bench lock clean python venv-run venv-dev
@@ -26,7 +26,7 @@ run: venv-run ## everything in the foreground: servers, both addresses, worker, 
 manage: venv-run ## a management command on what `make run` runs: make manage ARGS="key_list"
 	@exec $(VENV) -m healthsvc.runtime.attach -- $(VENV) manage.py $(ARGS)
 
-test: venv-dev ## the whole suite on servers of its own: TESTS=tests/users narrows it, PROCESSES=2
+test: venv-dev ## the whole suite on servers of its own: TESTS=tests/users narrows it, PROCESSES=3
 	@exec $(SERVERS) $(VENV) -m pytest -n $(PROCESSES) $(TESTS)
 
 check: venv-dev ## lint, format, types, import layers, migrations, OpenAPI snapshot

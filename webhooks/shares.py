@@ -72,9 +72,11 @@ def allowances(
     `in_flight` counts this pump's requests by endpoint, `room` how many it may add now, `capacity` how many it may have
     at all. The answer may add up to more than the room, since an endpoint is seldom owed all that it may have.
     Endpoints that are not known to answer quickly get at most half of the pump together, and so does each team, of
-    which such endpoints of its own get half again.
+    which such endpoints of its own get half again. Half of each such share is for those that nobody knows yet: those
+    that struggle can't take it from them.
     """
     doubtful_left = _part(capacity, 2) - sum(count for one, count in in_flight.items() if standings.is_doubtful(one))
+    hanging_left = _part(capacity, 4) - sum(in_flight.get(one, 0) for one in standings.struggling)
     willing = [item for item in owed if item.paused_until is None or item.paused_until <= now]
     teams = _team_shares(willing, in_flight, capacity, standings)
     allowed: dict[UUID, int] = {}
@@ -85,37 +87,50 @@ def allowances(
             count = min(count, rate_allowance(item.rate_limit, item.rate_free_at, now))
         if doubtful:
             count = min(count, doubtful_left, team.doubtful_left)
+        if item.struggling:
+            count = min(count, hanging_left, team.hanging_left)
         if count > 0:
             allowed[one] = count
             team.left -= count
             if doubtful:
                 doubtful_left -= count
                 team.doubtful_left -= count
+            if item.struggling:
+                hanging_left -= count
+                team.hanging_left -= count
     return allowed
 
 
 @dataclass(slots=True)
 class _TeamShare:
-    """How many requests a team may add, how many of them to endpoints that may hang, and how many to each endpoint."""
+    """How many requests a team may add, how many to endpoints that may hang and that do, and how many to each."""
 
     left: int
     doubtful_left: int
+    hanging_left: int
     each: int
 
 
 def _team_shares(
     owed: Sequence[OwedEndpoint], in_flight: Mapping[UUID, int], capacity: int, standings: Standings
 ) -> dict[UUID, _TeamShare]:
-    taken, doubtful = Counter[UUID](), Counter[UUID]()
+    taken, doubtful, hanging = Counter[UUID](), Counter[UUID](), Counter[UUID]()
     for one, count in in_flight.items():
         taken[standings.teams[one]] += count
         if standings.is_doubtful(one):
             doubtful[standings.teams[one]] += count
+        if one in standings.struggling:
+            hanging[standings.teams[one]] += count
     endpoints = Counter(item.team_id for item in owed)
     left = {team_id: _part(capacity, 2) - taken[team_id] for team_id in endpoints}
     return {
         # Evenly, for most are owed less than they may have: what one leaves is another's at the next look.
-        team_id: _TeamShare(left[team_id], _part(capacity, 4) - doubtful[team_id], max(1, left[team_id] // count))
+        team_id: _TeamShare(
+            left[team_id],
+            _part(capacity, 4) - doubtful[team_id],
+            _part(capacity, 8) - hanging[team_id],
+            max(1, left[team_id] // count),
+        )
         for team_id, count in endpoints.items()
     }
 

@@ -232,5 +232,5 @@ def test_refused_three_times_a_connection_is_broken_and_told_once(
     data = events_of(team)[1][1]
     assert data["error_type"] == "token_refresh_failed"
     assert data["error_details"] == provider["error_details"]
-    assert data["provider"]["slug"] == slug
+    assert data["provider"] == slug
     assert data["message"] == provider["error_details"]["error_message"]

@@ -225,7 +225,7 @@ def test_a_pause_and_the_time_of_an_attempt_are_waited_for(team: Tenant, endpoin
 def test_endpoints_that_hang_get_half_of_a_pump_though_nothing_more_is_owed_to_them(
     team: Tenant, hook: Receiver
 ) -> None:
-    """With room for eight requests: a team's that hang get two, the others are left to one that answers."""
+    """With room for sixteen requests: a team's that hang get two, others are left to one that answers."""
     names = ("a", "b", "c")
     hook.slow_paths = {f"/{name}" for name in names}
     now = clock.now()
@@ -240,6 +240,6 @@ def test_endpoints_that_hang_get_half_of_a_pump_though_nothing_more_is_owed_to_t
         emit(team, "provider.connection.created")
     for _ in range(5):
         emit(team, "provider.connection.error")
-    pump(in_flight=8, timeout_seconds=1.5, run_seconds=1.0)
+    pump(in_flight=16, timeout_seconds=1.5, run_seconds=1.0)
     arrived = Counter("well" if request.path == "/well" else "hangs" for request in hook.received)
     assert arrived == {"well": 5, "hangs": 2}

@@ -164,7 +164,7 @@ def test_the_admin_says_how_many_are_owed_again_and_how_many_wait(
     wait(team, 7)
     recovered(team, endpoint)
     page = " ".join(staff.get(f"/admin/webhooks/endpoint/{endpoint.pk}/tools/").content.decode().split())
-    assert "3600 of 3600</td><td>1</td> <td>7</td>" in page
+    assert "3600 of 3600 seconds of the time</td> <td>1 owed again<br>7 wait by themselves</td>" in page
     with system_scope(SystemScope.STAFF):
         assert BackgroundJob.objects.count() == 1
 

@@ -87,11 +87,11 @@ def test_retry_after_in_both_its_forms(text: str, seconds: int | None) -> None:
 def test_an_excerpt_is_short_and_scrubbed() -> None:
     body = (
         b"No ada@example.com, hr 118 on 2026-11-21\x00\x1b[31m, whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\xff"
-        + b"x y" * 400
+        + b"x y " * 400
     )
     found = answer_excerpt(body)
     assert found is not None
-    assert found.startswith("No [address], hr [number] on [number] [31m, [token]")
+    assert found.startswith("No [address], hr [number] on [number] [[number]m, [token]")
     assert len(found) == 250
     assert answer_excerpt(b"  \x00") is None
 

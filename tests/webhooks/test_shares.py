@@ -92,11 +92,13 @@ def test_endpoints_not_known_to_be_quick_get_half_of_the_pump_together() -> None
 def test_of_a_team_s_half_its_own_slow_endpoints_leave_half_to_the_others() -> None:
     slow = [owed_of(UUID(int=100 + number), struggling=True) for number in range(50)]
     well = owed_of(A)
-    found = shares(*slow, well, quick={A}, room=100)
-    assert (sum(found.values()) - found[A], found[A]) == (25, 1)
-    in_flight = {item.endpoint_id: 1 for item in slow[:25]}
-    assert shares(*slow, well, quick={A}, room=75, in_flight=in_flight) == {A: 1}
-    assert shares(well, quick={A}, room=75, in_flight={A: 1}) == {A: 31}
+    unknown = [owed_of(UUID(int=200 + number)) for number in range(50)]
+    found = shares(*slow, *unknown, well, quick={A}, room=800)
+    assert sum(found.get(item.endpoint_id, 0) for item in slow) == 100, "an eighth"
+    assert sum(found.get(item.endpoint_id, 0) for item in unknown) == 100, "what is left of a quarter"
+    assert found[A] == 3
+    in_flight = {item.endpoint_id: 2 for item in slow}
+    assert set(shares(*slow, well, quick={A}, room=700, in_flight=in_flight)) == {A}
 
 
 def test_one_team_gets_half_of_the_pump_however_quick_its_endpoints_are() -> None:

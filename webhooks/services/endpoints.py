@@ -10,7 +10,7 @@ from django.db import transaction
 from healthsvc.kernel import clock
 from healthsvc.kernel.addresses import address_rules, host_is_sound
 from healthsvc.kernel.errors import ErrorCode, Problem, ServiceError, invalid
-from healthsvc.kernel.http import OutboundError, OutboundFailure, url_read
+from healthsvc.kernel.http import OutboundError, url_read
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.rows import team_values
 from management.models import Team
@@ -34,6 +34,8 @@ _PATCHED: Final = [
     "url", "description", "rate_limit", "filter_types", "channels", "disabled", "disabled_reason", "disabled_at",
     "disabled_told_at", "disabled_told_staff_at", "disabled_tell_at", "updated_at",
 ]  # fmt: skip
+
+_URL_WANTED: Final = "Must be a URL with https and a host, without a user name, a password or blanks."
 
 
 def endpoint_create(
@@ -220,15 +222,14 @@ def _check_url(url: str) -> None:
     rules = address_rules()
     try:
         parsed = url_read(url)
-        if not host_is_sound(parsed.raw_host or ""):
-            raise OutboundError(OutboundFailure.INVALID_URL)
     except OutboundError:
-        message = "Must be a URL with https and a host, without a user name, a password or blanks."
-        raise invalid([Problem(("body", "url"), message, "url_parsing")]) from None
+        raise invalid([Problem(("body", "url"), _URL_WANTED, "url_parsing")]) from None
     if parsed.scheme != "https" and not rules.is_loopback_origin(parsed):
         raise invalid([Problem(("body", "url"), "Must begin with https://.", "url_scheme")])
     if not rules.permits_host(parsed):
         raise invalid([Problem(("body", "url"), "This host is not public.", "url_private")])
+    if not host_is_sound(parsed.raw_host or ""):
+        raise invalid([Problem(("body", "url"), _URL_WANTED, "url_parsing")])
 
 
 def _check_secret(secret: str, field: str) -> None:
