@@ -18,42 +18,44 @@ from management.models import StoredFile
 
 TABLES: Final = frozenset(model._meta.db_table for model in (Block, Push, Series, Summary, Tail))
 
-#: By keys, of which `user_id` is the first, so that a portion costs what it holds. Blocks before their series.
+#: Found by keys, of which `user_id` is the first or the third, and removed by where they lie: a portion costs what it
+#: holds, also before the database knows how many rows of a user there are. Joined by their keys, rows that nobody has
+#: counted are compared each with each. Blocks before their series.
 _STATEMENTS: Final[Mapping[str, LiteralString]] = {
     "aggregation_tail": """
-DELETE FROM aggregation_tail WHERE user_id = %(user_id)s AND (series_id, bucket, seq) IN (
-    SELECT series_id, bucket, seq FROM aggregation_tail
+DELETE FROM aggregation_tail WHERE user_id = %(user_id)s AND ctid = ANY (ARRAY (
+    SELECT ctid FROM aggregation_tail
     WHERE user_id = %(user_id)s AND team_id = %(team_id)s AND environment = %(environment)s
     LIMIT %(rows)s
-)
+))
 """,
     "aggregation_block": """
-DELETE FROM aggregation_block WHERE user_id = %(user_id)s AND (series_id, bucket) IN (
-    SELECT series_id, bucket FROM aggregation_block
+DELETE FROM aggregation_block WHERE user_id = %(user_id)s AND ctid = ANY (ARRAY (
+    SELECT ctid FROM aggregation_block
     WHERE user_id = %(user_id)s AND team_id = %(team_id)s AND environment = %(environment)s
     LIMIT %(rows)s
-)
+))
 """,
     "aggregation_series": """
-DELETE FROM aggregation_series WHERE user_id = %(user_id)s AND series_id IN (
-    SELECT series_id FROM aggregation_series
+DELETE FROM aggregation_series WHERE user_id = %(user_id)s AND ctid = ANY (ARRAY (
+    SELECT ctid FROM aggregation_series
     WHERE user_id = %(user_id)s AND team_id = %(team_id)s AND environment = %(environment)s
     LIMIT %(rows)s
-)
+))
 """,
     "aggregation_summary": """
-DELETE FROM aggregation_summary WHERE user_id = %(user_id)s AND id IN (
-    SELECT id FROM aggregation_summary
+DELETE FROM aggregation_summary WHERE user_id = %(user_id)s AND ctid = ANY (ARRAY (
+    SELECT ctid FROM aggregation_summary
     WHERE user_id = %(user_id)s AND team_id = %(team_id)s AND environment = %(environment)s
     LIMIT %(rows)s
-)
+))
 """,
     "aggregation_push": """
-DELETE FROM aggregation_push WHERE id IN (
-    SELECT id FROM aggregation_push
+DELETE FROM aggregation_push WHERE user_id = %(user_id)s AND ctid = ANY (ARRAY (
+    SELECT ctid FROM aggregation_push
     WHERE user_id = %(user_id)s AND team_id = %(team_id)s AND environment = %(environment)s
     LIMIT %(rows)s
-)
+))
 """,
 }
 _ROWS: Final = 2_000

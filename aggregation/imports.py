@@ -48,6 +48,7 @@ from healthsvc.kernel.jobs import enqueue
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.scope import team_scope
 from healthsvc.kernel.typing import JSONObject
+from management.audit import worker_record
 from management.files import file_chunks, file_keep, file_remove, file_write
 from management.jobs import (
     ATTEMPTS_MAXIMUM,
@@ -411,8 +412,15 @@ class _Lease:
         self._renew(None)
 
     def keep(self, state: ImportState) -> None:
-        """Write the checkpoint, in the transaction of its batch."""
+        """Write the checkpoint, in the transaction of its batch; with the first one goes the trail's record."""
         self._renew(state.as_json())
+        if state.batches == 1 and self._job.user_id is not None:
+            worker_record(
+                team=job_team(self._job),
+                user_id=self._job.user_id,
+                action=f"run {self._job.kind}",
+                work_id=self._job.pk,
+            )
 
     def _renew(self, checkpoint: JSONObject | None) -> None:
         if not job_renew(self._job, progress_done=self._done_bytes, checkpoint=checkpoint):

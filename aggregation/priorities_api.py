@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
+from drf_spectacular.extensions import OpenApiSerializerExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import Direction, PolymorphicProxySerializer, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -41,6 +43,20 @@ class SourcePriorityBody(serializers.Serializer[Any]):
         child=WholeNumberField(min_value=PRIORITY_MINIMUM, max_value=PRIORITY_MAXIMUM, allow_null=True),
         help_text="Priority by provider slug, the larger one wins; null takes a provider off the list.",
     )
+
+
+class NoPriorities(serializers.Serializer[Any]):
+    """Nothing to change."""
+
+
+class NoPrioritiesSchema(OpenApiSerializerExtension):
+    """An object with nothing in it; without this it would be documented as any object."""
+
+    target_class = NoPriorities
+
+    def map_serializer(self, auto_schema: AutoSchema, direction: Direction) -> dict[str, Any]:
+        """The schema."""
+        return {"type": "object", "maxProperties": 0}
 
 
 class SourcePriorityProvider(serializers.Serializer[Any]):
@@ -85,7 +101,7 @@ class SourcePriorityViewSet(ServiceViewSet):
         summary="Change source priorities",
         request=PolymorphicProxySerializer(
             "SourcePriorityChanges",
-            [SourcePriorityBody, SourcePriorityBody(many=True)],
+            [SourcePriorityBody, SourcePriorityBody(many=True), NoPriorities],
             resource_type_field_name=None,
             many=False,
         ),
@@ -99,8 +115,10 @@ class SourcePriorityViewSet(ServiceViewSet):
 
     def _changes(self) -> Sequence[PriorityChange]:
         """The body: one object or a list of them; existing clients send none at all."""
+        if self.request.META.get("CONTENT_LENGTH") in (None, "", "0"):
+            return ()
         data: object = self.request.data
-        if not data:
+        if data == {}:
             return ()
         many = isinstance(data, list)
         given = SourcePriorityBody(data=data, many=many)

@@ -64,8 +64,8 @@ class PushSource(serializers.Serializer[Any]):
     """What measured."""
 
     type = serializers.ChoiceField(choices=SOURCE_TYPES, required=False, help_text="Absent: `unknown`.")
-    app_id = serializers.CharField(required=False, allow_null=True)
-    device_id = serializers.CharField(required=False, allow_null=True)
+    app_id = serializers.CharField(required=False, allow_null=True, allow_blank=True)
+    device_id = serializers.CharField(required=False, allow_null=True, allow_blank=True)
 
 
 class PushSample(serializers.Serializer[Any]):
@@ -90,16 +90,19 @@ class PushBodyShape(serializers.Serializer[Any]):
     source = PushSource(required=False)  # type: ignore[assignment]  # of DRF's fields it is their own attribute
     batch_id = serializers.CharField(
         required=False,
+        allow_null=True,
+        min_length=1,
         max_length=BATCH_ID_MAXIMUM_CHARACTERS,
         help_text="Your name for this push; the same one again changes nothing and gets the same receipt.",
     )
-    time_zone = serializers.CharField(required=False, help_text="IANA name of where the person was.")
+    time_zone = serializers.CharField(required=False, allow_null=True, help_text="IANA name of where the person was.")
     timeseries = serializers.DictField(
-        child=PushSample(many=True), required=False, help_text=f"Lists by resource: {_PLACES}."
+        child=PushSample(many=True), required=False, allow_null=True, help_text=f"Lists by resource: {_PLACES}."
     )
     summaries = serializers.DictField(
         child=serializers.ListField(child=serializers.DictField()),
         required=False,
+        allow_null=True,
         help_text=f"Lists of objects of the resource's fields, by resource: {_KINDS}.",
     )
 

@@ -48,7 +48,9 @@ class QueryBatch(serializers.Serializer[Any]):
         child=serializers.DictField(), help_text='[{"select": […], "group_by": […], "where": text, "align": {…}}]'
     )
     config = serializers.DictField(
-        required=False, help_text='{"provider_priority_overrides": [slug], "source_mode": "priority" or "merge"}'
+        required=False,
+        allow_null=True,
+        help_text='{"provider_priority_overrides": [slug], "source_mode": "priority" or "merge"}',
     )
 
 

@@ -1,14 +1,26 @@
 """`make bench`: every measurement on one filled store, each printed as ratios; parts can be named."""
 
-from bench import clients, deliveries, ingest, output, queries, sizes, syncs, users
+from bench import audit, clients, deliveries, erasure, ingest, output, people, queries, sizes, syncs, users
 from bench.filled import filled
 from bench.options import Options, options_read
 from bench.stage import load_note
 from bench.targets import Targets
 
-PARTS = ("users", "sizes", "queries", "output", "ingest", "clients", "syncs", "deliveries")
+PARTS = (
+    "users",
+    "sizes",
+    "queries",
+    "output",
+    "ingest",
+    "clients",
+    "syncs",
+    "audit",
+    "deliveries",
+    "people",
+    "erasure",
+)
 #: Those that need the filled store.
-ON_STORE = PARTS[:-1]
+ON_STORE = PARTS[: PARTS.index("deliveries")]
 
 
 def main() -> None:
@@ -20,6 +32,10 @@ def main() -> None:
         _on_store(options, targets)
     if options.runs("deliveries"):
         deliveries.measure(options, targets)
+    if options.runs("people"):
+        people.measure(options, targets)
+    if options.runs("erasure"):
+        erasure.measure(options, targets)
     targets.told()
     print(f"After: {load_note()}. Programs that share the cores stretch the times, and less the ratios.")
 
@@ -40,6 +56,8 @@ def _on_store(options: Options, targets: Targets) -> None:
             users.measure(store.tenant)
         if options.runs("syncs"):
             syncs.measure(store.tenant)
+        if options.runs("audit"):
+            audit.measure(store.tenant, targets)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """`make soak`: what takes minutes.
 
 A large import under a bound of memory, the kill journey several times over, hundreds of connections that sync while
-their providers misbehave, and webhooks while workers, PostgreSQL and Redis are killed.
+their providers misbehave, webhooks while workers, PostgreSQL and Redis are killed, and both OpenAPI documents under
+random requests.
 """
 
 import resource
@@ -86,9 +87,15 @@ def deliveries() -> None:
     subprocess.run([sys.executable, "-m", "bench.soak_deliveries"], check=True)
 
 
+def fuzz() -> None:
+    """Both OpenAPI documents under random requests; the seed is printed."""
+    subprocess.run([sys.executable, "-m", "bench.soak_fuzz"], check=True)
+
+
 if __name__ == "__main__":
     with stage() as team:
         large_import(team)
     kills()
     syncs()
     deliveries()
+    fuzz()

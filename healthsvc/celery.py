@@ -100,7 +100,13 @@ app.conf.update(
     # Imports, repairs and purges run for minutes; a worker of their own takes them, so that nothing else ever waits.
     task_routes={
         name: {"queue": "imports"}
-        for name in ("aggregation.apple_health_import", "webhooks.repair_run", "webhooks.purge")
+        for name in (
+            "aggregation.apple_health_import",
+            "management.teams_erase_due",
+            "users.export_run",
+            "webhooks.repair_run",
+            "webhooks.purge",
+        )
     },
     beat_schedule={
         name: {"task": task, "schedule": seconds, "options": {"expires": seconds}}
@@ -110,7 +116,11 @@ app.conf.update(
             ("access_tokens_purge", "management.access_tokens_purge", 3600.0),
             ("teams_erase_due", "management.teams_erase_due", 60.0),
             ("files_sweep", "management.files_sweep", 3600.0),
+            ("trail_seal", "management.trail_seal", 300.0),
+            ("trail_months", "management.trail_months", 6 * 3600.0),
             ("users_erasures_sweep", "users.erasures_sweep", 60.0),
+            ("users_exports_sweep", "users.exports_sweep", 10.0),
+            ("users_exports_purge", "users.exports_purge", 600.0),
             ("webhooks_sweep", "webhooks.sweep", 5.0),
             ("webhooks_letters_send", "webhooks.letters_send", 60.0),
             ("webhooks_repairs_sweep", "webhooks.repairs_sweep", 10.0),

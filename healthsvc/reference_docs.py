@@ -31,6 +31,7 @@ _NOTICE = "<!-- Written by `manage.py docs_generate`; change the code, not this 
 #: What each environment variable is for. A variable without a line here fails the tests.
 SETTING_MEANINGS: Mapping[str, str] = {
     "ALLOWED_HOSTS": "Host names the service answers to, comma separated.",
+    "AUDIT_RETENTION_MONTHS": "How long records of the audit trail are kept; their seals stay.",
     "BASE_URL": "The address people and clients reach the team API and the link pages at.",
     "DATABASE_CONNECTION_SECONDS": "How long a database connection is kept open between requests.",
     "DATABASE_OWNER_URL": "PostgreSQL as the role that owns the tables; used by `migrate` only.",
@@ -65,6 +66,7 @@ SETTING_MEANINGS: Mapping[str, str] = {
     "STAFF_NOTICE_EMAILS": "Who of the staff is written to when a webhook endpoint is disabled, comma separated.",
     "TEAM_KEY_HEADERS": "Header names a team key is taken from.",
     "TRUSTED_PROXY_COUNT": "How many proxies in front are believed about the caller's address.",
+    "USER_EXPORT_DAYS": "How long the archive of everything about a user can be downloaded before it is removed.",
     "WEBHOOK_PUMPS": "How many webhook pumps may run at once, over all workers; each takes a slot of a worker.",
     "WEBHOOK_RETENTION_DAYS": "How long events, deliveries and attempts of webhooks are kept; what is owed stays longer.",
     "WEB_THREADS": "Requests a web process serves at once, as its server is told; half of them may wait for somebody else.",

@@ -228,6 +228,7 @@ AUTHENTICATORS = {
 }
 REPLY_KEEPER = "management.idempotency.DatabaseReplyKeeper"
 AUDIT_WRITER = "management.audit.request_record"
+AUDIT_RETENTION_MONTHS = env_int("AUDIT_RETENTION_MONTHS", 72, minimum=12, maximum=1200)
 RATE_LIMIT_REQUESTS = env_int("RATE_LIMIT_REQUESTS", 6000, minimum=0)
 RATE_LIMIT_WINDOW_SECONDS = env_int("RATE_LIMIT_WINDOW_SECONDS", 60, minimum=1, maximum=3600)
 
@@ -240,7 +241,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
-    "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
+    "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": True,
     "PREPROCESSING_HOOKS": [],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
@@ -278,6 +279,9 @@ WEB_THREADS = env_int("WEB_THREADS", 16, minimum=4, maximum=256)
 
 #: The largest Apple Health export that is taken, as it is on the wire.
 EXPORT_MAXIMUM_BYTES = env_int("EXPORT_MAXIMUM_BYTES", 4 * 1024**3, minimum=1)
+
+#: How long the archive of everything about a user can be downloaded before it is removed.
+USER_EXPORT_DAYS = env_int("USER_EXPORT_DAYS", 7, minimum=1, maximum=90)
 
 # --- Outbound requests ---------------------------------------------------------------------------------------------
 #: Exact origins on this machine that outbound requests may reach: the simulator and the webhook receiver.

@@ -11,11 +11,12 @@ class LinksConfig(AppConfig):
     def ready(self) -> None:
         """Check the catalogue, name our events, and answer what the apps below ask."""
         from aggregation import registry as aggregation_registry
-        from links import device_selectors, introspection, metrics_selectors, selectors
+        from links import device_selectors, introspection, metrics_selectors, selectors, team_erasure
         from links.catalogue import catalogue
         from links.connectors.registry import registry_check
         from links.erasure import TABLES, user_portion_erase
         from links.events import EVENT_TYPES
+        from links.exporting import EXPORTER
         from links.services.connections import user_disconnect
         from management import registry as management_registry
         from users import registry as users_registry
@@ -28,6 +29,10 @@ class LinksConfig(AppConfig):
         users_registry.connection_counts.append(metrics_selectors.connection_counts)
         users_registry.disconnectors.append(user_disconnect)
         users_registry.erasers.append(users_registry.Eraser(TABLES, user_portion_erase))
+        users_registry.exporter_register(EXPORTER)
+        management_registry.team_erasers.append(
+            management_registry.TeamEraser(team_erasure.TABLES, team_erasure.team_portions)
+        )
         aggregation_registry.provider_names.append(selectors.provider_name)
         aggregation_registry.attempt_sources.append(introspection.last_attempts)
         aggregation_registry.device_pushes.append(device_selectors.device_push)

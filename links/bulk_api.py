@@ -103,6 +103,7 @@ class BulkViewSet(ServiceViewSet):
         page = connections_export(
             self.team, provider=body["provider"], user_ids=body.get("user_ids"), next_token=body.get("next_token")
         )
+        self.users_named(one.user_id for one in page.connections)
         return Response({"data": [_recipe_json(one) for one in page.connections], "next_token": page.next_token})
 
     @extend_schema(

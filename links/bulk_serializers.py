@@ -6,10 +6,9 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
-from healthsvc.kernel.fields import TextField
+from healthsvc.kernel.fields import FlagField, TextField, UUIDTextField
 from links.catalogue import catalogue
 from links.constants import BULK_ITEMS_MAXIMUM
-from links.serializers import UUIDTextField
 from links.services.bulk import Recipe
 
 Serializer = serializers.Serializer[Any]
@@ -89,7 +88,7 @@ class BulkImportBody(Serializer):
 
     provider = OAuthProviderField()
     connections = serializers.ListField(child=RecipeShape(), allow_empty=False, max_length=BULK_ITEMS_MAXIMUM)
-    wait_for_completion = serializers.BooleanField(default=False, help_text="Answer once it has ended, 20 s at most.")
+    wait_for_completion = FlagField(default=False, help_text="Answer once it has ended, 20 s at most.")
 
     def validate_connections(self, value: list[dict[str, Any]]) -> list[Recipe]:
         """Recipes; refused where a user comes twice."""
@@ -115,7 +114,7 @@ class BulkTriggerBody(Serializer):
 
     user_ids = _user_ids(allow_empty=False)
     provider = OAuthProviderField()
-    wait_for_completion = serializers.BooleanField(default=False, help_text="Answer once it has ended, 20 s at most.")
+    wait_for_completion = FlagField(default=False, help_text="Answer once it has ended, 20 s at most.")
 
 
 class BulkPauseBody(Serializer):

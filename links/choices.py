@@ -28,6 +28,8 @@ class Choice:
     fixed: bool = False
     #: What is told in the resources' place of a scope that only adds to resources of other choices.
     on_top: ResourceWords | None = None
+    #: The team connects nothing without it; `fixed` too.
+    needed: bool = False
 
 
 def shared_resources(provider: Provider) -> tuple[SharedResource, ...]:
@@ -35,8 +37,11 @@ def shared_resources(provider: Provider) -> tuple[SharedResource, ...]:
     return tuple(_shared(provider, name) for name in provider.resources)
 
 
-def choices_of(provider: Provider) -> tuple[Choice, ...]:
-    """What the person can leave out, in the pages' order; nothing where it is all or nothing."""
+def choices_of(provider: Provider, required: Collection[str] = ()) -> tuple[Choice, ...]:
+    """What the person can leave out, in the pages' order; nothing where it is all or nothing.
+
+    `required`: scopes without which the team connects nothing.
+    """
     base = frozenset(provider.oauth.base_scopes if provider.oauth else ())
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, offer in provider.resources.items():
@@ -49,7 +54,9 @@ def choices_of(provider: Provider) -> tuple[Choice, ...]:
         Choice(f"more_{number}", (), (scope,), on_top=provider.scope_words[scope])
         for number, scope in enumerate(provider.scopes_on_top, start=1)
     ]
-    return tuple(found) if sum(not choice.fixed for choice in found) > 1 else ()
+    found = [replace(one, fixed=True, needed=True) if set(one.scopes) & set(required) else one for one in found]
+    left = sum(not choice.fixed for choice in found)
+    return tuple(found) if left > 1 or (left and any(choice.needed for choice in found)) else ()
 
 
 def scopes_left_out(choices: Collection[Choice], kept: Collection[str]) -> list[str]:
@@ -61,7 +68,8 @@ def scopes_left_out(choices: Collection[Choice], kept: Collection[str]) -> list[
 
 def is_something(choices: Collection[Choice], kept: Collection[str]) -> bool:
     """Whether at least one resource is left to share."""
-    return any(choice.name in kept for choice in choices if not choice.fixed and choice.on_top is None)
+    told = [choice for choice in choices if choice.on_top is None]
+    return any(choice.needed or (choice.name in kept and not choice.fixed) for choice in told)
 
 
 def _shared(provider: Provider, name: str) -> SharedResource:

@@ -8,8 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from healthsvc.kernel.api import Access, ServiceViewSet
+from healthsvc.kernel.fields import UUIDTextField
 from links.catalogue import provider_get
-from links.serializers import UUIDTextField
 from links.services.demo import DEMO_DAYS, demo_connect
 
 #: What can be shown without a person (source: the interface's enumeration).

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from rest_framework import serializers
 
-from healthsvc.kernel.fields import TextField
+from healthsvc.kernel.fields import TextField, UUIDTextField
 from links.device_selectors import RESOURCE_NAMES, STAGES
-from links.serializers import ProviderField, UUIDTextField
+from links.serializers import ProviderField
 
 _PROVIDER_ID_MAXIMUM_CHARACTERS: Final = 200
 

@@ -100,6 +100,7 @@ class HistoricalPullViewSet(ServiceViewSet):
             limit=query["user_limit"],
             filters=("historical_pull", query["provider"]),
         )
+        self.users_named(page.user_ids)
         found = historical_pulls(self.team, page.user_ids, query["provider"])
         return Response(
             {

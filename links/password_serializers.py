@@ -5,10 +5,10 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
-from healthsvc.kernel.fields import TextField
+from healthsvc.kernel.fields import TextField, UUIDTextField
 from links.constants import LinkErrorType
 from links.regions import REGIONS
-from links.serializers import ProviderField, UUIDTextField
+from links.serializers import ProviderField
 
 _USER_HELP = "The user to link; only where a team key is shown without a link token."
 

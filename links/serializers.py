@@ -3,30 +3,15 @@
 from math import isfinite
 from typing import Any
 
-from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from aggregation.serializers.sources import text_field
-from healthsvc.kernel.fields import TextField
-from healthsvc.kernel.ids import uuid_parse
+from healthsvc.kernel.fields import TextField, UUIDTextField
 from links.catalogue import catalogue
 from links.constants import REDIRECT_URL_MAXIMUM_CHARACTERS, REFRESH_TIMEOUT_SECONDS, ConnectionErrorType
 
 _TIMEOUT_MINIMUM, _TIMEOUT_DEFAULT, _TIMEOUT_MAXIMUM = REFRESH_TIMEOUT_SECONDS
-
-
-@extend_schema_field({"type": "string", "format": "uuid"})
-class UUIDTextField(TextField):
-    """A UUID as text."""
-
-    default_error_messages = {"uuid_parsing": "Not a UUID."}
-
-    def to_internal_value(self, data: Any) -> Any:
-        """The UUID."""
-        found = uuid_parse(super().to_internal_value(data))
-        if found is None:
-            self.fail("uuid_parsing")
-        return found
 
 
 class ProviderField(TextField):

@@ -32,6 +32,7 @@ from links.session_serializers import (
     SignInTokenAnswer,
     SuccessAnswer,
 )
+from management.selectors import team_settings
 from users import selectors as user_selectors
 
 _SIGN_IN_GRANT: Final = "sign_in_token"
@@ -202,6 +203,7 @@ class SessionViewSet(ServiceViewSet):
                 "session_id": str(session.pk),
                 "created_at": clock.utc_text(session.created_at),
                 "expires_at": clock.utc_text(session_expires_at(session)),
+                "sdk_per_device_activity_timeseries": team_settings(self.team).sdk_per_device_activity_timeseries,
                 **standing_json(self.team, session.user_id),
             }
         )

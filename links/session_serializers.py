@@ -6,8 +6,7 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
-from healthsvc.kernel.fields import TextField, WholeNumberField
-from links.serializers import UUIDTextField
+from healthsvc.kernel.fields import TextField, UUIDTextField, WholeNumberField
 
 #: Longer than any token there is.
 _SECRET_MAXIMUM_CHARACTERS: Final = 200
@@ -107,6 +106,9 @@ class SessionAnswer(StandingAnswer):
     session_id = serializers.UUIDField()
     created_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField(help_text="When it ends, unless it is refreshed before.")
+    sdk_per_device_activity_timeseries = serializers.BooleanField(
+        help_text="Whether the app is to send activity series of each of the person's devices, not of the person alone."
+    )
 
 
 class SessionsQuery(serializers.Serializer[Any]):

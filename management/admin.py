@@ -16,9 +16,9 @@ from healthsvc.kernel.errors import ServiceError
 from healthsvc.kernel.principal import Environment
 from management import organisation_admin as organisation_admin  # registers its views
 from management import services
+from management import trail_admin as trail_admin  # registers its views
 from management.brand_admin import TeamLogoAdmin, TeamSettingsAdmin
 from management.models import (
-    AccessRecord,
     BackgroundJob,
     ManagementKey,
     Organisation,
@@ -187,17 +187,6 @@ class BackgroundJobAdmin(PersonalAdmin):
     list_filter = ["kind", "status"]
     list_select_related = ["team"]
     search_fields = ["=id", "=user_id"]
-
-
-@admin.register(AccessRecord)
-class AccessRecordAdmin(ReadOnlyAdmin):
-    """Who read or changed what."""
-
-    list_display = ["occurred_at", "action", "actor_kind", "actor_id", "user_id", "team_id", "request_id", "address"]
-    list_filter = ["actor_kind", "environment"]
-    search_fields = ["=user_id", "=team_id", "=request_id"]
-    ordering = ["-id"]
-    show_full_result_count = False
 
 
 def _author(request: HttpRequest) -> str:

@@ -1,8 +1,11 @@
 """The audit trail's writer: a row for each answered request that reads or changes something of a team's people, and
-for each that changes something of an organisation."""
+for each that changes something of an organisation; and a row for each piece of background work on a person's data."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 from uuid import UUID
 
+from django.http import HttpRequest
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 
@@ -13,11 +16,23 @@ from healthsvc.kernel.principal import Principal, PrincipalKind, TeamContext
 from healthsvc.kernel.rows import team_values
 from management.models import AccessRecord, OrganisationRecord
 
+#: People that one record names; no page shows more.
+_USERS_NAMED_MAXIMUM: Final = 500
 
-def request_record(*, request: Request, principal: Principal, action: str, ids: dict[str, str]) -> None:
+
+def request_record(
+    *,
+    request: Request,
+    principal: Principal,
+    action: str,
+    ids: dict[str, str],
+    status_code: int = 200,
+    user_ids: Sequence[UUID] = (),
+) -> None:
     """Write who called what. Management calls that act for a team in one environment are in the team's trail."""
     if principal.team is None:
-        if principal.organisation_id is not None and request.method not in SAFE_METHODS:
+        changed = request.method not in SAFE_METHODS and status_code < 400
+        if principal.organisation_id is not None and changed:
             _organisation_record(request, principal, principal.organisation_id, action, ids)
         return
     access_record(
@@ -28,6 +43,8 @@ def request_record(*, request: Request, principal: Principal, action: str, ids: 
         ids=ids,
         request_id=getattr(request._request, "request_id", ""),
         address=client_address(request._request),
+        status_code=status_code,
+        user_ids=user_ids,
     )
 
 
@@ -46,6 +63,38 @@ def _organisation_record(
     )
 
 
+def worker_record(*, team: TeamContext, user_id: UUID, action: str, work_id: UUID) -> None:
+    """One row for a piece of background work that read or changed a person's data, in its transaction.
+
+    `work_id` names the work (a job, a pull, an erasure) and is the actor; `action` is a verb and what it was done to.
+    """
+    access_record(
+        team=team,
+        actor_kind=PrincipalKind.WORKER,
+        actor_id=str(work_id),
+        action=action,
+        ids={"user_id": str(user_id)},
+    )
+
+
+def staff_records(request: HttpRequest, *, action: str, shown: Mapping[TeamContext, Sequence[UUID]]) -> None:
+    """A row for each team of whose people a page of the admin showed something, in one statement."""
+    AccessRecord.objects.bulk_create(
+        AccessRecord(
+            **team_values(team),
+            actor_kind=PrincipalKind.STAFF,
+            actor_id=str(request.user.pk),
+            action=action,
+            object_ids=_named({}, list(dict.fromkeys(user_ids))),
+            request_id=getattr(request, "request_id", ""),
+            address=client_address(request),
+            occurred_at=clock.now(),
+            status_code=200,
+        )
+        for team, user_ids in shown.items()
+    )
+
+
 def access_record(
     *,
     team: TeamContext,
@@ -55,17 +104,28 @@ def access_record(
     ids: dict[str, str],
     request_id: str = "",
     address: str = "",
+    status_code: int | None = None,
+    user_ids: Sequence[UUID] = (),
 ) -> None:
-    """One row of the trail. `ids` are identifiers only; a `user_id` among them says whose data it was."""
-    user_id = uuid_parse(ids.get("user_id", ""))
+    """One row of the trail, in one statement. `ids` are identifiers only: a `user_id` says whose data it was.
+
+    `user_ids` are those of a page of people.
+    """
     AccessRecord.objects.create(
         **team_values(team),
-        user_id=user_id,
+        user_id=uuid_parse(ids.get("user_id", "")),
         actor_kind=actor_kind,
         actor_id=actor_id,
         action=action,
-        object_ids=ids,
+        object_ids=_named(ids, user_ids),
         request_id=request_id,
         address=address,
         occurred_at=clock.now(),
+        status_code=status_code,
     )
+
+
+def _named(ids: Mapping[str, str], user_ids: Sequence[UUID]) -> dict[str, Any]:
+    if not user_ids:
+        return dict(ids)
+    return {**ids, "user_ids": [str(user_id) for user_id in user_ids[:_USERS_NAMED_MAXIMUM]]}

@@ -9,6 +9,11 @@ from management.constants import LOGO_MAXIMUM_BYTES, LogoMediaType
 _COLOR: Final = re.compile(r"#[0-9a-fA-F]{6}")
 #: A host name or an IPv4 address, with a port where it is not the usual one. Nothing that means more in a policy.
 _ORIGIN: Final = re.compile(r"https?://[a-z0-9](?:[a-z0-9.\-]{0,251}[a-z0-9])?(?::[0-9]{1,5})?")
+#: No space, quote, bracket, backslash, comma or semicolon, and nothing outside ASCII.
+_ADDRESS: Final = re.compile(r"""https?://[^\s"'<>`\\;,\x00-\x20\x7f-\U0010ffff]{1,2075}""")
+_SECURE: Final = frozenset(("https",))
+#: What a link may lead to; a picture is shown from a secure address only.
+WEB_SCHEMES: Final = frozenset(("https", "http"))
 _LOCAL_HOSTS: Final = frozenset(("localhost", "127.0.0.1"))
 _HIGHEST_PORT: Final = 65_535
 
@@ -30,6 +35,24 @@ def origin_problem(origin: str) -> str | None:
     if parts.scheme == "http" and parts.hostname not in _LOCAL_HOSTS:
         return "Must be https; http is allowed to localhost only."
     return None
+
+
+def web_origin(address: str, *, schemes: frozenset[str] = _SECURE) -> str | None:
+    """The origin of an address that a page may name, as a policy writes it; None for every other text.
+
+    An address with anything in it that ends an attribute or a directive, or with a name before the host, is none.
+    """
+    if not _ADDRESS.fullmatch(address):
+        return None
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in schemes or "@" in parts.netloc or not parts.hostname:
+        return None
+    origin = f"{parts.scheme}://{parts.hostname}" + (f":{port}" if port else "")
+    return origin if _ORIGIN.fullmatch(origin) and ".." not in origin else None
 
 
 def logo_media_type(content: bytes) -> LogoMediaType | None:

@@ -76,10 +76,10 @@ KEY_LABEL_MAXIMUM_CHARACTERS: Final = 100
 TEAM_GRACE_SECONDS: Final = 7 * 24 * 3600
 #: What is left of an erased team is its row, under this name.
 ERASED_TEAM_NAME: Final = "Erased team"
-#: Rows of a kind that one run takes of a team.
-ERASED_AT_ONCE: Final = 500
-#: Teams that one run of the sweep takes on.
+#: Teams that one run of the sweep takes on, and for how long it goes on; the next one, a minute later, goes on from
+#: there.
 TEAMS_ERASED_AT_ONCE: Final = 20
+TEAM_ERASURE_SECONDS: Final = 50.0
 
 INTEGRATION_TEAM_ID_MAXIMUM_CHARACTERS: Final = 256
 MEMBER_NAME_MAXIMUM_CHARACTERS: Final = 200

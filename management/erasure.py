@@ -10,16 +10,15 @@ from uuid import UUID
 
 from django.db.models import Model, QuerySet
 
-from healthsvc.kernel.principal import PrincipalKind, TeamContext
+from healthsvc.kernel.principal import TeamContext
 from management.models import AccessRecord, BackgroundJob, IdempotentReply, StoredFile
 from management.storage import default_storage
+from management.trail_seals import PERSONS_OWN
 
 TABLES: Final = frozenset(model._meta.db_table for model in (IdempotentReply, StoredFile, BackgroundJob, AccessRecord))
 _ROWS: Final = 500
 #: Bytes are removed one file after another, perhaps far away.
 _FILES: Final = 20
-#: Callers who are the person, at an address of theirs.
-_PERSONS_OWN: Final = (PrincipalKind.LINK_TOKEN, PrincipalKind.DEVICE_SESSION)
 
 
 def user_portion_erase(team: TeamContext, user_id: UUID) -> Mapping[str, int]:
@@ -49,7 +48,7 @@ def _files_removed(team: TeamContext, user_id: UUID) -> dict[str, int]:
 
 
 def _addresses_emptied(team: TeamContext, user_id: UUID) -> dict[str, int]:
-    rows = AccessRecord.objects.for_team(team).filter(user_id=user_id, actor_kind__in=_PERSONS_OWN).exclude(address="")
+    rows = AccessRecord.objects.for_team(team).filter(user_id=user_id, actor_kind__in=PERSONS_OWN).exclude(address="")
     ids = list(rows.values_list("pk", flat=True)[:_ROWS])
     return _counted(AccessRecord, AccessRecord.objects.filter(pk__in=ids).update(address="") if ids else 0)
 

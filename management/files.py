@@ -54,6 +54,11 @@ def file_keep(*, team: TeamContext, user_id: UUID | None, purpose: str, written:
     )
 
 
+def file_discard(written: FileWritten) -> None:
+    """Remove bytes that get no row after all."""
+    default_storage().delete(written.storage_name)
+
+
 def file_store(*, team: TeamContext, user_id: UUID | None, purpose: str, chunks: Iterator[bytes]) -> StoredFile:
     """Write the bytes, then the row."""
     return file_keep(team=team, user_id=user_id, purpose=purpose, written=file_write(team=team, chunks=chunks))

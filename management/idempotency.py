@@ -6,8 +6,9 @@ once it is older than any request may run.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -24,7 +25,7 @@ from healthsvc.kernel.crypto import keyed_hash
 from healthsvc.kernel.errors import ErrorCode, Problem, ServiceError, invalid
 from healthsvc.kernel.ids import uuid_parse
 from healthsvc.kernel.json_io import json_encode
-from healthsvc.kernel.principal import Principal, TeamContext
+from healthsvc.kernel.principal import Principal
 from healthsvc.kernel.rows import team_values
 from management.constants import (
     REPLY_KEPT_SECONDS,
@@ -32,7 +33,7 @@ from management.constants import (
     REPLY_RUNNING_SECONDS,
     ReplyState,
 )
-from management.models import IdempotentReply
+from management.models import IdempotentReply, OrganisationReply, ReplyRow
 
 HEADERS = ("Idempotency-Key", "X-Idempotency-Key")
 #: Answers that a repeat must not get again: not executed (401, 403, 413, 415, 422), passing (409, 429), failed (5xx).
@@ -43,18 +44,19 @@ _REPLAYED_HEADERS = ("Location",)
 
 
 class DatabaseReplyKeeper:
-    """Keeps replies in `IdempotentReply`."""
+    """Keeps replies in `IdempotentReply`, those of the management address in `OrganisationReply`."""
 
     def replay(self, request: Request, principal: Principal, route: str) -> Response | None:
         """The kept answer, or None after claiming the key (or where no key was sent)."""
         key = next((request.headers[name] for name in HEADERS if name in request.headers), None)
-        if key is None or principal.team is None:
+        owner = _owner(principal)
+        if key is None or owner is None:
             return None
         if not 1 <= len(key) <= REPLY_KEY_MAXIMUM_CHARACTERS:
             message = f"Must have 1 to {REPLY_KEY_MAXIMUM_CHARACTERS} characters."
             raise invalid([Problem(("header", "Idempotency-Key"), message, "string_length")])
-        key_hash = keyed_hash("idempotency", f"{route}\x00{key}")
-        return _claim(request, principal.team, key_hash, _request_hash(request))
+        key_hash = keyed_hash("idempotency", f"{route}\x00{owner.name}{key}")
+        return _claim(request, owner, key_hash, _request_hash(request))
 
     @contextmanager
     def running(self, request: Request) -> Iterator[None]:
@@ -75,24 +77,46 @@ class DatabaseReplyKeeper:
         Where the claim was taken over by a twin meanwhile, an answer that can be undone still is refused: the
         twin's is the one that counts.
         """
-        claimed: UUID | None = getattr(request, _CLAIM, None)
+        claimed: ReplyRow | None = getattr(request, _CLAIM, None)
         if claimed is None:
             return
-        row = IdempotentReply.objects.filter(pk=claimed, state=ReplyState.RUNNING)
+        row = type(claimed)._base_manager.filter(pk=claimed.pk, state=ReplyState.RUNNING)
         status = response.status_code
         if status in _NOT_KEPT or status >= 500 or response.streaming:
             held = row.delete()[0]
         else:
-            held = row.update(**_kept_values(request, response))
+            held = row.update(**_kept_values(claimed, request, response))
         if not held and getattr(request, _UNDOABLE, False):
             raise _still_running()
 
 
-def _kept_values(request: Request, response: Response) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """Whose replies: the columns that say so, and what a key means something under besides its route."""
+
+    model: type[ReplyRow]
+    values: Mapping[str, Any]
+    name: str = ""
+
+    def found(self, **which: Any) -> ReplyRow | None:
+        return self.model._base_manager.filter(**self.values, **which).first()
+
+
+def _owner(principal: Principal) -> _Owner | None:
+    """The caller's team, or its organisation: there each key has its own, for keys may not see the same teams."""
+    if principal.team is not None:
+        return _Owner(IdempotentReply, team_values(principal.team))
+    if principal.organisation_id is not None:
+        return _Owner(OrganisationReply, {"organisation_id": principal.organisation_id}, f"{principal.key_id}\x00")
+    return None
+
+
+def _kept_values(claimed: ReplyRow, request: Request, response: Response) -> dict[str, Any]:
+    named = {"user_id": _user_id(request, response)} if isinstance(claimed, IdempotentReply) else {}
     return {
+        **named,
         "state": ReplyState.ANSWERED,
         "status_code": response.status_code,
-        "user_id": _user_id(request, response),
         "reply": {
             "body": orjson.loads(json_encode(response.data)),
             "headers": {name: response[name] for name in _REPLAYED_HEADERS if name in response},
@@ -100,40 +124,36 @@ def _kept_values(request: Request, response: Response) -> dict[str, Any]:
     }
 
 
-def _claim(request: Request, team: TeamContext, key_hash: bytes, request_hash: bytes) -> Response | None:
+def _claim(request: Request, owner: _Owner, key_hash: bytes, request_hash: bytes) -> Response | None:
     now = clock.now()
-    row = IdempotentReply(
+    row = owner.model(
         key_hash=key_hash,
         request_hash=request_hash,
         started_at=now,
         expires_at=now + timedelta(seconds=REPLY_KEPT_SECONDS),
-        **team_values(team),
+        **owner.values,
     )
     for _attempt in range(2):
-        if IdempotentReply.objects.bulk_create([row], ignore_conflicts=True) and _is_ours(team, row):
-            setattr(request, _CLAIM, row.id)
+        if owner.model._base_manager.bulk_create([row], ignore_conflicts=True) and owner.found(pk=row.pk):
+            setattr(request, _CLAIM, row)
             return None
-        found = IdempotentReply.objects.for_team(team).filter(key_hash=key_hash).first()
+        found = owner.found(key_hash=key_hash)
         if found is None:
             continue
         if found.expires_at <= now or _abandoned(found):
             # Only in the state it was found in: whoever runs late may have committed an answer just now.
-            IdempotentReply.objects.filter(pk=found.pk, state=found.state).delete()
+            owner.model._base_manager.filter(pk=found.pk, state=found.state).delete()
             continue
         return _kept_answer(found, request_hash)
     raise _still_running()
 
 
-def _is_ours(team: TeamContext, row: IdempotentReply) -> bool:
-    return IdempotentReply.objects.for_team(team).filter(pk=row.pk).exists()
-
-
-def _abandoned(row: IdempotentReply) -> bool:
+def _abandoned(row: ReplyRow) -> bool:
     age = clock.now() - row.started_at
     return row.state == ReplyState.RUNNING and age > timedelta(seconds=REPLY_RUNNING_SECONDS)
 
 
-def _kept_answer(row: IdempotentReply, request_hash: bytes) -> Response:
+def _kept_answer(row: ReplyRow, request_hash: bytes) -> Response:
     if bytes(row.request_hash) != request_hash:
         problem = Problem(("header", "Idempotency-Key"), ErrorCode.IDEMPOTENCY_KEY_REUSED.meaning, "reused")
         raise invalid([problem], ErrorCode.IDEMPOTENCY_KEY_REUSED)

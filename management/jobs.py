@@ -11,6 +11,7 @@ from healthsvc.kernel import clock
 from healthsvc.kernel.principal import Environment, TeamContext
 from healthsvc.kernel.rows import TeamQuerySet, team_values
 from healthsvc.kernel.scope import SystemScope, system_scope
+from management.closed import of_living_team
 from management.constants import JobStatus
 from management.models import BackgroundJob
 from management.states import JobCommand, status_after, statuses_before
@@ -40,7 +41,7 @@ def job_claim(*, job_id: UUID) -> BackgroundJob | None:
     now = clock.now()
     with system_scope(SystemScope.DELIVERY):
         free = ~Q(status=JobStatus.RUNNING) | Q(lease_until__lt=now)
-        open_jobs = BackgroundJob.objects.filter(status__in=statuses_before(JobCommand.CLAIM))
+        open_jobs = BackgroundJob.objects.filter(of_living_team(), status__in=statuses_before(JobCommand.CLAIM))
         taken = open_jobs.filter(free, pk=job_id).update(
             status=status_after(JobCommand.CLAIM),
             lease_until=now + timedelta(seconds=LEASE_SECONDS),
@@ -50,14 +51,15 @@ def job_claim(*, job_id: UUID) -> BackgroundJob | None:
 
 
 def job_renew(job: BackgroundJob, *, progress_done: int, checkpoint: Mapping[str, Any] | None = None) -> bool:
-    """Report progress and keep the lease; False where another worker has taken the job over."""
+    """Report progress and keep the lease; False where another worker has it, or its team was deleted."""
     values: dict[str, Any] = {
         "progress_done": progress_done,
         "lease_until": clock.now() + timedelta(seconds=LEASE_SECONDS),
     }
     if checkpoint is not None:
         values["checkpoint"] = dict(checkpoint)
-    return bool(_held(job, JobCommand.RENEW).update(status=status_after(JobCommand.RENEW), **values))
+    held = _held(job, JobCommand.RENEW).filter(of_living_team())
+    return bool(held.update(status=status_after(JobCommand.RENEW), **values))
 
 
 def job_finish(job: BackgroundJob, *, receipt: Mapping[str, Any], error_code: str = "") -> bool:
@@ -89,7 +91,8 @@ def jobs_left_behind(kind: str) -> list[UUID]:
     waiting = Q(status=JobStatus.QUEUED, created_at__lt=now - timedelta(seconds=LEASE_SECONDS))
     dead = Q(status=JobStatus.RUNNING, lease_until__lt=now)
     with system_scope(SystemScope.DELIVERY):
-        return list(BackgroundJob.objects.filter(waiting | dead, kind=kind).values_list("pk", flat=True)[:1000])
+        rows = BackgroundJob.objects.filter(waiting | dead, of_living_team(), kind=kind)
+        return list(rows.values_list("pk", flat=True)[:1000])
 
 
 def job_team(job: BackgroundJob) -> TeamContext:

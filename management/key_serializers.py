@@ -7,7 +7,7 @@ from uuid import UUID
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
-from healthsvc.kernel.fields import RepeatedField, TextField, WholeNumberField
+from healthsvc.kernel.fields import RepeatedField, TextField, UUIDTextField, WholeNumberField
 from healthsvc.kernel.principal import Environment
 from management.constants import (
     CREATED_BY_KEY,
@@ -25,7 +25,7 @@ from management.models import ManagementKey, TeamKey
 class TeamRoleBinding(serializers.Serializer[Any]):
     """A team that a team_admin is bound to."""
 
-    team_id = serializers.UUIDField()
+    team_id = UUIDTextField()
 
 
 class BindingsField(serializers.ListField):
@@ -53,7 +53,7 @@ class TeamKeyBody(serializers.Serializer[Any]):
     """A new key."""
 
     label = TextField(max_length=KEY_LABEL_MAXIMUM_CHARACTERS, trim_whitespace=True)  # type: ignore[assignment]
-    team_id = serializers.UUIDField()
+    team_id = UUIDTextField()
 
 
 class TeamKeyDeleteQuery(serializers.Serializer[Any]):

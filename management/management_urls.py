@@ -4,11 +4,13 @@ from healthsvc.kernel.routing import route
 from management.key_api import ManagementKeyViewSet, TeamKeyViewSet
 from management.management_api import AccessTokenViewSet, OrganisationViewSet, TeamViewSet
 from management.member_api import InviteViewSet, MemberViewSet
+from management.trail_api import AccessRecordViewSet, AccessSealViewSet, OrganisationRecordViewSet
 
 _ORG = "v1/org/<org_id>"
 _TEAM = f"{_ORG}/team/<team_id>"
 _TEAM_KEYS = f"{_ORG}/team_api_keys/<env>/<region>"
 _KEYS = f"{_ORG}/management_key"
+_ENVIRONMENT = f"{_TEAM}/<environment>"
 _CHANGED = {"patch": "partial_update", "delete": "destroy"}
 
 urlpatterns = [
@@ -28,4 +30,9 @@ urlpatterns = [
     route(f"{_ORG}/member/<member_id>", MemberViewSet, _CHANGED),
     route(f"{_ORG}/invite", InviteViewSet, {"get": "list", "post": "create"}),
     route(f"{_ORG}/invite/<invite_id>", InviteViewSet, {"delete": "destroy"}),
+    route(f"{_ENVIRONMENT}/access_record", AccessRecordViewSet, {"get": "list"}),
+    route(f"{_ENVIRONMENT}/access_record/export", AccessRecordViewSet, {"get": "export"}),
+    route(f"{_ENVIRONMENT}/access_seal", AccessSealViewSet, {"get": "list"}),
+    route(f"{_ENVIRONMENT}/access_seal/verification", AccessSealViewSet, {"get": "verify"}),
+    route(f"{_ORG}/organisation_record", OrganisationRecordViewSet, {"get": "list"}),
 ]

@@ -1,6 +1,7 @@
 """What the management app needs from the apps above it; they fill it in `AppConfig.ready()`."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 
 from healthsvc.kernel.principal import TeamContext
 
@@ -10,9 +11,27 @@ provider_slugs: list[Callable[[], Collection[str]]] = []
 #: Whether words name events, whole or by their beginning, so that a team's `event_type_prefixes` may have them.
 event_prefix_rules: list[Callable[[str], bool]] = []
 
-#: Erases some of what an app keeps of a deleted team in one environment, in the purge scope and a transaction of its
-#: own, safe to repeat; says whether nothing is left. In the order in which they must run.
-TeamEraser = Callable[[TeamContext], bool]
+
+class TeamErasureWaits(Exception):  # noqa: N818 - reads as what happens
+    """What is left of a team must end by itself before it can be erased; it is looked at again later."""
+
+
+@dataclass(frozen=True, slots=True)
+class TeamEraser:
+    """Erases what an app keeps of a deleted team in one environment.
+
+    `tables`: those it answers for. `portions` erases everything: each step is a transaction of its own in the purge
+    scope, takes a second or two, and says how many rows; it ends where nothing is left. Safe to begin again.
+    TeamErasureWaits where what is left must end by itself first.
+    """
+
+    tables: frozenset[str]
+    portions: Callable[[TeamContext], Iterator[int]]
+    #: Others' rows refer to these, whatever of them waits: asked only where nobody waits.
+    is_referred_to: bool = False
+
+
+#: In the order of the apps, from the lowest up. What is above is erased first, for its rows refer to those below.
 team_erasers: list[TeamEraser] = []
 
 

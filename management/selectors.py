@@ -12,6 +12,7 @@ from django.db.models import Q
 from healthsvc.kernel.errors import Problem, invalid, not_found
 from healthsvc.kernel.principal import Environment, Principal, Role, TeamContext
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
+from management.closed import of_living_team
 from management.constants import TEAM_PAGE_SIZE
 from management.models import Organisation, Team, TeamInOrganisation, TeamLogo, TeamSettings
 
@@ -98,4 +99,4 @@ def team_logo_id(team: TeamContext) -> UUID | None:
 def team_logo_find(logo_id: UUID) -> TeamLogo | None:
     """A logo by its id, for whoever asks: it is shown on pages that everybody may open."""
     with system_scope(SystemScope.KEY_LOOKUP):
-        return TeamLogo.objects.filter(pk=logo_id).first()
+        return TeamLogo.objects.filter(of_living_team(), pk=logo_id).first()

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.contrib import admin
 from django.core.exceptions import ValidationError
@@ -15,7 +16,7 @@ from healthsvc.kernel.errors import ServiceError
 from healthsvc.kernel.hooks import client_address
 from healthsvc.kernel.principal import Environment, PrincipalKind, TeamContext
 from management import services
-from management.audit import access_record
+from management.audit import access_record, staff_records
 from management.operator import refusal_sentence
 
 
@@ -83,6 +84,17 @@ class PersonalAdmin(ReadOnlyAdmin):
     def _whose(self, found: Any) -> dict[str, str]:
         user_id = getattr(found, self.user_id_attribute, None)
         return {} if user_id is None else {"user_id": str(user_id)}
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """The list, with a trace of whose rows it showed: one statement, a record for each team."""
+        response = super().changelist_view(request, extra_context)
+        changelist = (getattr(response, "context_data", None) or {}).get("cl")
+        shown: dict[TeamContext, list[UUID]] = {}
+        for row in [] if changelist is None else changelist.result_list:
+            users = shown.setdefault(TeamContext(row.team_id, Environment(row.environment)), [])
+            users += [UUID(user_id) for user_id in self._whose(row).values()]
+        staff_records(request, action=f"{request.method} admin list {self.opts.label_lower}", shown=shown)
+        return response
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """The row, with a trace of who looked at it."""

@@ -5,8 +5,8 @@ from celery import shared_task
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.scope import SystemScope, system_scope
-from management import files, services
-from management.models import IdempotentReply, WorkerSighting
+from management import files, services, trail_partitions, trail_sealing
+from management.models import IdempotentReply, OrganisationReply, WorkerSighting
 
 log = structlog.get_logger(__name__)
 
@@ -22,6 +22,7 @@ def idempotency_purge() -> None:
     """Remove kept replies whose time is over."""
     with system_scope(SystemScope.PURGE):
         IdempotentReply.objects.filter(expires_at__lt=clock.now()).delete()
+    OrganisationReply.objects.filter(expires_at__lt=clock.now()).delete()
 
 
 @shared_task(name="management.access_tokens_purge")
@@ -36,6 +37,20 @@ def teams_erase_due() -> None:
     erased = services.teams_erase_due()
     if erased:
         log.info("teams_erased", count=erased)
+
+
+@shared_task(name="management.trail_seal")
+def trail_seal() -> None:
+    """Seal what was written to the audit trail."""
+    trail_sealing.trail_seal()
+
+
+@shared_task(name="management.trail_months")
+def trail_months() -> None:
+    """Make the audit trail's months ahead, and drop those whose time is over."""
+    made, dropped = trail_partitions.months_ensure(), trail_partitions.months_drop()
+    if made or dropped:
+        log.info("audit_months", made=made, dropped=dropped)
 
 
 @shared_task(name="management.files_sweep")

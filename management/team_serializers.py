@@ -5,7 +5,7 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
-from healthsvc.kernel.fields import RepeatedField, TextField, WholeNumberField
+from healthsvc.kernel.fields import FlagField, RepeatedField, TextField, UUIDTextField, WholeNumberField
 from healthsvc.kernel.principal import Environment
 from healthsvc.kernel.typing import JSONObject
 from management.branding import color_problem
@@ -89,29 +89,29 @@ class BrandBody(BrandPatchBody):
 class _SwitchesBody(serializers.Serializer[Any]):
     """Switches of a team in one environment; null leaves as it is."""
 
-    lab_tests_patient_sms_communication_enabled = serializers.BooleanField(required=False, allow_null=True)
-    lab_tests_patient_email_communication_enabled = serializers.BooleanField(required=False, allow_null=True)
+    lab_tests_patient_sms_communication_enabled = FlagField(required=False, allow_null=True)
+    lab_tests_patient_email_communication_enabled = FlagField(required=False, allow_null=True)
     critical_result_notification_email = serializers.EmailField(
         required=False, allow_null=True, max_length=_EMAIL_MAXIMUM, help_text="Null: nobody is written to."
     )
     logo_url = _WebAddressField(
         required=False, allow_null=True, max_length=URL_MAXIMUM_CHARACTERS, help_text="Null takes it away."
     )
-    reject_duplicate_connection = serializers.BooleanField(
+    reject_duplicate_connection = FlagField(
         required=False,
         allow_null=True,
         help_text="Whether a second user who connects a vendor account that a first one has is refused.",
     )
-    sdk_per_device_activity_timeseries = serializers.BooleanField(required=False, allow_null=True)
-    partial_webhooks_enabled = serializers.BooleanField(required=False, allow_null=True)
-    minor_ordering_enabled = serializers.BooleanField(required=False, allow_null=True)
+    sdk_per_device_activity_timeseries = FlagField(required=False, allow_null=True)
+    partial_webhooks_enabled = FlagField(required=False, allow_null=True)
+    minor_ordering_enabled = FlagField(required=False, allow_null=True)
 
 
 @extend_schema_serializer(component_name="UpdateOrgTeamEnvironmentBody")
 class EnvironmentPatchBody(_SwitchesBody):
     """Changes of a team in one environment."""
 
-    patient_experience = serializers.BooleanField(required=False, allow_null=True)
+    patient_experience = FlagField(required=False, allow_null=True)
     brand_information = BrandPatchBody(required=False, allow_null=True)
 
 
@@ -119,7 +119,7 @@ class EnvironmentPatchBody(_SwitchesBody):
 class TeamCreateBody(_SwitchesBody):
     """A new team. Its switches and its brand hold in both environments."""
 
-    id = serializers.UUIDField(required=False, allow_null=True, help_text="Your own choice; else one is made.")
+    id = UUIDTextField(required=False, allow_null=True, help_text="Your own choice; else one is made.")
     name = TextField(max_length=NAME_MAXIMUM_CHARACTERS)
     region = serializers.ChoiceField(choices=Region.choices)
     integration_team_id = TextField(

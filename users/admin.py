@@ -3,11 +3,12 @@
 from django.contrib import admin
 
 from management.staff_admin import PersonalAdmin, ReadOnlyAdmin
+from users.export_admin import ExportingUserAdmin
 from users.models import Demographics, Erasure, Insurance, Payor, User
 
 
 @admin.register(User)
-class UserAdmin(PersonalAdmin):
+class UserAdmin(ExportingUserAdmin):
     """People, read only: what is theirs is changed through the API."""
 
     list_display = ["id", "client_user_id", "team", "environment", "created_at", "deleted_at"]

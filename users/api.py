@@ -35,6 +35,7 @@ class UserViewSet(ServiceViewSet):
         """The team's users, newest first."""
         query = self.query(UserListQuery)
         page = selectors.user_page(self.team, offset=query["offset"], limit=query["limit"])
+        self.users_named(user.id for user in page.users)
         users = [user_json(user, list(page.sources[user.id])) for user in page.users]
         return Response({"users": users, "total": page.total, **query})
 
@@ -51,6 +52,7 @@ class UserViewSet(ServiceViewSet):
     def create(self, request: Request) -> Response:
         """A new user. A taken client_user_id answers 400 with the id of the user who has it."""
         user = services.user_create(team=self.team, **self.body(UserCreateBody))
+        self.kwargs["user_id"] = user.id
         return Response(user_json(user, []))
 
     @extend_schema(operation_id="get_user", summary="Get a user", responses=UserAnswer, tags=["Users"])
@@ -78,7 +80,9 @@ class UserViewSet(ServiceViewSet):
     )
     def resolve(self, request: Request, client_user_id: str) -> Response:
         """The living user with this client_user_id."""
-        return self._answer_user(selectors.user_resolve(self.team, client_user_id))
+        user = selectors.user_resolve(self.team, client_user_id)
+        self.kwargs["user_id"] = user.id
+        return self._answer_user(user)
 
     def _answer_user(self, user: User) -> Response:
         return Response(user_json(user, selectors.sources_of(self.team, [user])[user.id]))

@@ -11,8 +11,17 @@ class UsersConfig(AppConfig):
     def ready(self) -> None:
         """Name what is kept of a person here and below."""
         from management import erasure as management_erasure
-        from users import registry
+        from management import registry as management_registry
+        from users import registry, team_erasure
+        from users.exporting import parts
         from users.services import own_rows
+        from users.services.exports import exports_end
 
         registry.erasers.append(registry.Eraser(own_rows.tables(), own_rows.user_portion_erase))
         registry.erasers.append(registry.Eraser(management_erasure.TABLES, management_erasure.user_portion_erase))
+        management_registry.team_erasers.append(
+            management_registry.TeamEraser(team_erasure.tables(), team_erasure.team_portions, is_referred_to=True)
+        )
+        registry.exporter_register(parts.USERS)
+        registry.exporter_register(parts.MANAGEMENT)
+        registry.disconnectors.append(exports_end)

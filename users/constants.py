@@ -80,6 +80,22 @@ ERASURE_WAIT_SECONDS: Final = 600
 ERASURE_BACKOFF_SECONDS: Final = (60, 300, 1800, 3600)
 ERASURE_ERROR_MAXIMUM_CHARACTERS: Final = 60
 
+#: The kind of the background job that makes an archive of everything about a user.
+EXPORT_JOB: Final = "user_export"
+#: An address that downloads an archive without a key lives for so long.
+EXPORT_ADDRESS_SECONDS: Final = 900
+#: Archives that are made at once for one team in one environment.
+EXPORTS_MAKING_A_TEAM: Final = 50
+EXPORTS_RETRY_SECONDS: Final = 60
+#: How long it is told that there was an archive.
+EXPORT_ROW_SECONDS: Final = 90 * 86_400
+EXPORTS_A_SWEEP: Final = 200
+#: A worker says that it lives at least this often between two files, and at the end of each part.
+EXPORT_RENEW_SECONDS: Final = 5
+EXPORT_ERROR_MAXIMUM_CHARACTERS: Final = 60
+EXPORT_LIST_LIMIT_DEFAULT: Final = 20
+EXPORT_LIST_LIMIT_MAXIMUM: Final = 100
+
 PAYOR_CODE_MAXIMUM_CHARACTERS: Final = 20
 PAYOR_NAME_MAXIMUM_CHARACTERS: Final = 150
 #: Payors that a search answers, the team's own first.

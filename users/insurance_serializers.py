@@ -6,6 +6,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
+from healthsvc.kernel.fields import FlagField
 from healthsvc.kernel.typing import JSONObject
 from users.constants import (
     INSURANCE_NUMBER_MAXIMUM_CHARACTERS,
@@ -68,7 +69,7 @@ class InsuranceBody(serializers.Serializer[Any]):
     )
     insured = InsuredBody()
     guarantor = GuarantorBody(required=False, allow_null=True, help_text="Needed unless relationship is Self.")
-    is_primary = serializers.BooleanField(default=True)
+    is_primary = FlagField(default=True)
 
 
 class InsuredAnswer(serializers.Serializer[Any]):

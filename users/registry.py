@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from healthsvc.kernel.exporting import ExportPart
 from healthsvc.kernel.principal import TeamContext
 
 
@@ -75,3 +76,24 @@ class Eraser:
 
 #: In the order of the apps, from the lowest up. What is above is erased first, for its rows refer to those below.
 erasers: list[Eraser] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Exporter:
+    """What an app puts into the archive of everything about a user.
+
+    `left_out`: tables with something of a person that are not exported, each with its reason, which the archive tells.
+    """
+
+    parts: Sequence[ExportPart]
+    left_out: Mapping[str, str]
+
+
+#: In the order of the archive, from the lowest app up.
+exporters: list[Exporter] = []
+
+
+def exporter_register(exporter: Exporter) -> None:
+    """Add what an app exports; of an app that is made ready again, as tests do, once."""
+    if exporter not in exporters:
+        exporters.append(exporter)

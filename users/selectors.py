@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from django.db.models.functions import Collate
-
 from healthsvc.kernel.errors import ErrorCode, ServiceError
 from healthsvc.kernel.principal import TeamContext
-from users import registry
+from users import registry, user_rows
 from users.constants import SEARCH_LIMIT
-from users.models import Demographics, PatientDetails, User, UserQuerySet
+from users.models import Demographics, PatientDetails, User
 
 #: What reads of a user say, as existing clients know it. The first two are no different for another team's user.
 NOT_FOUND: Final = "Not found"
@@ -39,8 +37,10 @@ def user_get(team: TeamContext, user_id: UUID, *, lock: bool = False, missing: s
 
     `lock` holds the row until the transaction ends.
     """
-    users = User.objects.for_team(team)
-    user = (users.select_for_update() if lock else users).filter(pk=user_id).first()
+    if lock:
+        user = User.objects.for_team(team).select_for_update().filter(pk=user_id).first()
+    else:
+        user = user_rows.user_with_id(team, user_id)
     if user is None:
         raise ServiceError(ErrorCode.NOT_FOUND, missing)
     if user.deleted_at is not None:
@@ -50,7 +50,7 @@ def user_get(team: TeamContext, user_id: UUID, *, lock: bool = False, missing: s
 
 def user_resolve(team: TeamContext, client_user_id: str) -> User:
     """The living user with this client_user_id; 404 otherwise."""
-    user = User.objects.for_team(team).living().filter(client_user_id=client_user_id).first()
+    user = user_rows.user_named(team, client_user_id)
     if user is None:
         raise ServiceError(ErrorCode.NOT_FOUND, NOT_FOUND)
     return user
@@ -79,10 +79,9 @@ def users_search(team: TeamContext, text: str) -> list[User]:
     A whole id comes first; then client_user_ids in the order of their characters, a whole one before longer ones; then
     beginnings of ids. Two queries, each a range of an index.
     """
-    living = User.objects.for_team(team).living()
-    by_name = _name_range(living, text)[:SEARCH_LIMIT]
+    by_name = user_rows.users_named_within(team, text, _text_after(text), limit=SEARCH_LIMIT)
     ids = _id_range(text)
-    by_id = living.filter(pk__gte=ids[0], pk__lte=ids[1]).order_by("pk")[:SEARCH_LIMIT] if ids else living.none()
+    by_id = user_rows.users_with_ids_within(team, *ids, limit=SEARCH_LIMIT) if ids else []
     whole = ids is not None and ids[0] == ids[1]
     found = [*by_id, *by_name] if whole else [*by_name, *by_id]
     return list({user.pk: user for user in found}.values())[:SEARCH_LIMIT]
@@ -112,12 +111,6 @@ def demographics_find(team: TeamContext, user_id: UUID) -> PatientDetails | None
     """What is known of a user as a patient; None where nothing was told. One query."""
     row = Demographics.objects.for_team(team).filter(user_id=user_id).first()
     return PatientDetails.from_json(row.details) if row else None
-
-
-def _name_range(living: UserQuerySet, text: str) -> UserQuerySet:
-    named = living.annotate(plain=Collate("client_user_id", "C")).filter(plain__gte=text).order_by("plain")
-    after = _text_after(text)
-    return named if after is None else named.filter(plain__lt=after)
 
 
 def _text_after(beginning: str) -> str | None:

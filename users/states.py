@@ -1,4 +1,7 @@
-"""The life of an erasure as a table; `users.services.erasure` alone walks it. Imports nothing of ours."""
+"""The lives of erasures and exports as tables, walked by `users.services.erasure` and `users.services.exports` alone.
+
+Imports nothing of ours.
+"""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -48,3 +51,39 @@ def status_after(command: ErasureCommand) -> ErasureStatus:
     """The status that a command leads to; each leads to one."""
     (after,) = {after for (_before, given), after in TRANSITIONS.items() if given is command}
     return after
+
+
+class ExportStatus(StrEnum):
+    """Where the archive of a user stands."""
+
+    MAKING = "making"
+    READY = "ready"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+class ExportCommand(StrEnum):
+    """What can happen to an archive. `cancel`: the user is deleted while it is made."""
+
+    FINISH = "finish"
+    FAIL = "fail"
+    CANCEL = "cancel"
+    EXPIRE = "expire"
+
+
+#: (status, command) → status; a pair that is not here is refused.
+EXPORT_TRANSITIONS: Final[Mapping[tuple[ExportStatus, ExportCommand], ExportStatus]] = MappingProxyType(
+    {
+        (ExportStatus.MAKING, ExportCommand.FINISH): ExportStatus.READY,
+        (ExportStatus.MAKING, ExportCommand.FAIL): ExportStatus.FAILED,
+        (ExportStatus.MAKING, ExportCommand.CANCEL): ExportStatus.CANCELLED,
+        (ExportStatus.READY, ExportCommand.EXPIRE): ExportStatus.EXPIRED,
+    }
+)
+
+
+def export_step(command: ExportCommand) -> tuple[ExportStatus, ExportStatus]:
+    """The one status that a command may be given in, and the one that it leads to."""
+    ((before, after),) = {(before, after) for (before, given), after in EXPORT_TRANSITIONS.items() if given is command}
+    return before, after

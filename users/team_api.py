@@ -44,5 +44,6 @@ class TeamViewSet(ServiceViewSet):
     def users_search(self, request: Request) -> Response:
         """Users whose id or client_user_id begins so."""
         users = selectors.users_search(self.team, self.query(UserSearchQuery)["query_id"])
+        self.users_named(user.id for user in users)
         sources = selectors.sources_of(self.team, users)
         return Response([user_json(user, sources[user.id]) for user in users])

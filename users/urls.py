@@ -1,9 +1,11 @@
 """Routes of the users app at the team API. Order matters: fixed words stand before `<user_id>`."""
 
 from healthsvc.kernel.routing import route
+from users.access_api import UserAccessViewSet
 from users.api import UserViewSet
 from users.demographics_api import DemographicsViewSet
 from users.erasure_api import DeletableUserViewSet, ErasureViewSet
+from users.export_api import ExportDownloadViewSet, ExportViewSet
 from users.insurance_api import DiagnosisViewSet, InsuranceViewSet
 from users.payor_api import PayorViewSet
 from users.team_api import TeamViewSet
@@ -24,6 +26,10 @@ urlpatterns = [
     route("v2/team/<team_id>", TeamViewSet, {"get": "retrieve"}),
     route("v2/user/undo_delete", ErasureViewSet, {"post": "undo"}),
     route("v2/user/erasure/<erasure_id>", ErasureViewSet, {"get": "retrieve"}),
+    route("v2/user/<user_id>/export", ExportViewSet, {"get": "list", "post": "create"}),
+    route("v2/user/<user_id>/export/<export_id>", ExportViewSet, {"get": "retrieve"}),
+    route("v2/user/<user_id>/export/<export_id>/download", ExportDownloadViewSet, {"get": "retrieve"}),
+    route("v2/user/<user_id>/access_record", UserAccessViewSet, {"get": "list"}),
     route(
         "v2/user/<user_id>",
         DeletableUserViewSet,

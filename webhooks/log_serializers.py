@@ -1,15 +1,14 @@
 """Shapes of the log, of figures and of repairs at the management address."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
-from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from healthsvc.kernel.clock import utc_text
-from healthsvc.kernel.fields import TextField, WholeNumberField
+from healthsvc.kernel.fields import FlagField, InstantField, TextField, WholeNumberField
 from healthsvc.kernel.ids import uuid_parse
 from healthsvc.kernel.typing import JSONObject
 from management.constants import JobStatus
@@ -43,34 +42,12 @@ from webhooks.strict import StrictSerializer
 
 Serializer = serializers.Serializer[Any]
 
-#: What instants of a log can be; ids can't hold others.
-_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
 _SHORT_PAGE_HELP: Final = "null after the last page. A page may be short, or empty, and have a next one."
 #: Named, for the document names their enumerations after these lists (settings).
 DELIVERY_STATUSES: Final = [str(status) for status in DeliveryStatus]
 MESSAGE_OUTCOMES: Final = [str(outcome) for outcome in MessageOutcome]
 JOB_STATUSES: Final = [str(status) for status in JobStatus.values]
 _KINDS: Final = {RECOVER_JOB: "recover", REPLAY_JOB: "replay_missing"}
-
-
-@extend_schema_field({"type": "string", "format": "date-time"})
-class InstantField(TextField):
-    """An instant with its offset."""
-
-    default_error_messages = {"instant": "Must be an instant with its offset, as 2026-11-21T08:00:00Z."}
-
-    def to_internal_value(self, data: Any) -> Any:
-        """The instant."""
-        # A plus that was not escaped in a query arrives as a blank.
-        text = super().to_internal_value(data).replace(" ", "+")
-        try:
-            instant = datetime.fromisoformat(text)
-        except ValueError:
-            self.fail("instant")
-        if instant.tzinfo is None or not _EARLIEST <= instant <= _LATEST:
-            self.fail("instant")
-        return instant
 
 
 class _PageQuery(StrictSerializer):
@@ -169,9 +146,7 @@ class RecoverBody(StrictSerializer):
 
     since = InstantField()
     until = InstantField(required=False, allow_null=True, default=None, help_text="Now, where it is not given.")
-    include_cancelled = serializers.BooleanField(
-        default=False, help_text="Also what was cancelled when the webhook was disabled."
-    )
+    include_cancelled = FlagField(default=False, help_text="Also what was cancelled when the webhook was disabled.")
 
 
 class ReplayBody(StrictSerializer):

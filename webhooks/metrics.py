@@ -40,7 +40,9 @@ WITH RECURSIVE owed (endpoint_id) AS (
       FROM owed WHERE owed.endpoint_id IS NOT NULL
 ), backlog (is_held, due_at) AS MATERIALIZED (
     SELECT endpoint.rate_limit IS NOT NULL OR health.struggling_since IS NOT NULL
-               OR coalesce(health.paused_until > %(now)s, false),
+               OR coalesce(health.paused_until > %(now)s, false)
+               OR EXISTS (SELECT FROM management_team AS team
+                           WHERE team.id = endpoint.team_id AND team.deleted_at IS NOT NULL),
            (SELECT next_attempt_at FROM webhooks_delivery
              WHERE endpoint_id = owing.endpoint_id AND status IN ('pending', 'sending')
              ORDER BY next_attempt_at LIMIT 1)

@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from healthsvc.kernel.clock import utc_text
-from healthsvc.kernel.fields import TextField, WholeNumberField
+from healthsvc.kernel.fields import FlagField, TextField, WholeNumberField
 from healthsvc.kernel.typing import JSONObject
 from webhooks.constants import (
     CHANNEL_MAXIMUM_CHARACTERS,
@@ -120,7 +120,7 @@ class WebhookCreateBody(StrictSerializer):
     url = TextField(max_length=URL_MAXIMUM_CHARACTERS, help_text="Where events are sent: https, a public host.")
     description = TextField(required=False, default="", allow_blank=True, max_length=DESCRIPTION_MAXIMUM_CHARACTERS)
     rate_limit = _rate_limit()
-    disabled = serializers.BooleanField(required=False, default=False)
+    disabled = FlagField(required=False, default=False)
     filter_types = _filter_types()
     channels = _channels()
     secret = TextField(required=False, allow_null=True, help_text="`whsec_` and base64; made where none is given.")
@@ -135,7 +135,7 @@ class WebhookPatchBody(StrictSerializer):
         required=False, allow_null=True, allow_blank=True, max_length=DESCRIPTION_MAXIMUM_CHARACTERS
     )
     rate_limit = _rate_limit()
-    disabled = serializers.BooleanField(required=False, allow_null=True, default=None)
+    disabled = FlagField(required=False, allow_null=True, default=None)
     filter_types = _filter_types()
     channels = _channels()
 

@@ -40,6 +40,7 @@ SELECT open.endpoint_id, endpoint.team_id, endpoint.rate_limit, health.strugglin
            IS NOT NULL OR coalesce(health.connection_failures, 0) > 0
   FROM open
   JOIN webhooks_endpoint AS endpoint ON endpoint.id = open.endpoint_id
+  JOIN management_team AS team ON team.id = endpoint.team_id AND team.deleted_at IS NULL
   LEFT JOIN webhooks_endpoint_health AS health ON health.endpoint_id = open.endpoint_id
  WHERE open.next_attempt_at <= %(now)b::timestamptz
    AND (health.paused_until IS NULL OR health.paused_until <= %(now)b::timestamptz)
@@ -82,7 +83,7 @@ RETURNING delivery.id
 
 
 def endpoints_owed(limit: int, now: datetime) -> list[OwedEndpoint]:
-    """Endpoints that a delivery is due to, in random order: one that is paused is none. In the delivery scope."""
+    """Endpoints that a delivery is due to, in random order: one that is paused is none, nor is a deleted team's."""
     return [OwedEndpoint(*row) for row in rows_of(_OWED, {"limit": limit, "now": now})]
 
 

@@ -32,6 +32,7 @@ class IntrospectionViewSet(ServiceViewSet):
             limit=query["user_limit"],
             filters=("resources", query["provider"]),
         )
+        self.users_named(page.user_ids)
         found = resources_of(self.team, page.user_ids, query["provider"])
         return Response(
             {

@@ -1,11 +1,11 @@
 """The base of every API view: who may call, whose rows are seen, one error body, limits, replays and audit."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 from uuid import UUID
 
 import structlog
@@ -32,6 +32,9 @@ log = structlog.get_logger(__name__)
 
 
 Handler = Callable[..., Response]
+
+#: Not allowed, and not there or another's: who tries that is written down.
+_REFUSALS: Final = (403, 404)
 
 
 class Access(StrEnum):
@@ -85,6 +88,8 @@ class ServiceViewSet(ViewSet):
 
     _scopes: ExitStack
     _limit_headers: dict[str, str]
+    _user_named: UUID | None = None
+    _users_named: tuple[UUID, ...] = ()
 
     @property
     def principal(self) -> Principal:
@@ -217,12 +222,25 @@ class ServiceViewSet(ViewSet):
             response[name] = value
         return response
 
+    def users_named(self, user_ids: Iterable[UUID]) -> None:
+        """Let the audit trail say whose data a page shows."""
+        self._users_named = tuple(user_ids)
+
     def _audit(self, request: Request) -> None:
-        if not self.audited or not isinstance(request.user, Principal) or self.response.status_code >= 400:
+        """One row for what was answered, and for what was refused to a caller who is known."""
+        status = self.response.status_code
+        if not self.audited or not isinstance(request.user, Principal) or (status >= 400 and status not in _REFUSALS):
             return
-        ids = {name: str(value) for name, value in self.kwargs.items() if isinstance(value, UUID)}
-        action = f"{request.method} {self._route(request)}"
-        hooks.audit_writer()(request=request, principal=request.user, action=action, ids=ids)
+        named = self._user_named or request.user.user_id
+        ids = {} if named is None else {"user_id": str(named)}
+        hooks.audit_writer()(
+            request=request,
+            principal=request.user,
+            action=f"{request.method} {self._route(request)}",
+            ids={**ids, **{name: str(value) for name, value in self.kwargs.items() if isinstance(value, UUID)}},
+            status_code=status,
+            user_ids=self._users_named,
+        )
 
     @staticmethod
     def _route(request: Request) -> str:
@@ -241,11 +259,17 @@ class ServiceViewSet(ViewSet):
 
     def query(self, serializer: type[serializers.Serializer[Any]]) -> dict[str, Any]:
         """The query parameters, validated; 422 with `loc` ["query", name]."""
-        return _validated(serializer(data=self.request.query_params), "query")
+        return self._noted(_validated(serializer(data=self.request.query_params), "query"))
 
     def body(self, serializer: type[serializers.Serializer[Any]]) -> dict[str, Any]:
         """The JSON body, validated; 422 with `loc` ["body", name …]."""
-        return _validated(serializer(data=self.body_object()), "body")
+        return self._noted(_validated(serializer(data=self.body_object()), "body"))
+
+    def _noted(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Values that name a user, for the audit trail."""
+        if isinstance(values.get("user_id"), UUID):
+            self._user_named = values["user_id"]
+        return values
 
     def body_object(self) -> dict[str, Any]:
         """The JSON body, which must be an object."""

@@ -1,7 +1,7 @@
 """Serializer fields that take what they say and nothing else, with messages that never repeat the input."""
 
 import re
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Any
 from zoneinfo import available_timezones
@@ -9,7 +9,12 @@ from zoneinfo import available_timezones
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from healthsvc.kernel.ids import uuid_parse
+
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+#: What instants of a log can be; ids can't hold others.
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST = datetime(9000, 1, 1, tzinfo=UTC)
 
 
 class TextField(serializers.CharField):
@@ -45,6 +50,32 @@ class WholeNumberField(serializers.IntegerField):
         return super().to_internal_value(data)
 
 
+class FlagField(serializers.BooleanField):
+    """True or false as JSON has them; neither numbers nor words are taken for one."""
+
+    default_error_messages = {"bool_type": "Must be true or false."}
+
+    def to_internal_value(self, data: Any) -> bool:
+        """The flag."""
+        if not isinstance(data, bool):
+            self.fail("bool_type")
+        return data
+
+
+@extend_schema_field({"type": "string", "format": "uuid"})
+class UUIDTextField(TextField):
+    """A UUID as text."""
+
+    default_error_messages = {"uuid_parsing": "Not a UUID."}
+
+    def to_internal_value(self, data: Any) -> Any:
+        """The UUID."""
+        found = uuid_parse(super().to_internal_value(data))
+        if found is None:
+            self.fail("uuid_parsing")
+        return found
+
+
 class CalendarDateField(serializers.DateField):
     """A date as YYYY-MM-DD; a midnight date-time is taken for its date."""
 
@@ -61,6 +92,25 @@ class CalendarDateField(serializers.DateField):
             return date.fromisoformat(text)
         except ValueError:
             self.fail("date_type")
+
+
+@extend_schema_field({"type": "string", "format": "date-time"})
+class InstantField(TextField):
+    """An instant with its offset."""
+
+    default_error_messages = {"instant": "Must be an instant with its offset, as 2026-11-21T08:00:00Z."}
+
+    def to_internal_value(self, data: Any) -> Any:
+        """The instant."""
+        # A plus that was not escaped in a query arrives as a blank.
+        text = super().to_internal_value(data).replace(" ", "+")
+        try:
+            instant = datetime.fromisoformat(text)
+        except ValueError:
+            self.fail("instant")
+        if instant.tzinfo is None or not _EARLIEST <= instant <= _LATEST:
+            self.fail("instant")
+        return instant
 
 
 @lru_cache(maxsize=1)

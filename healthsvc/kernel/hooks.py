@@ -1,8 +1,10 @@
 """What the kernel asks of the apps above it, named in settings as dotted paths and looked up once."""
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Protocol, cast
+from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -30,8 +32,17 @@ class ReplyKeeper(Protocol):
 class AuditWriter(Protocol):
     """Writes who read or changed what."""
 
-    def __call__(self, *, request: Request, principal: Principal, action: str, ids: dict[str, str]) -> None:
-        """One row for one answered request."""
+    def __call__(
+        self,
+        *,
+        request: Request,
+        principal: Principal,
+        action: str,
+        ids: dict[str, str],
+        status_code: int = 200,
+        user_ids: Sequence[UUID] = (),
+    ) -> None:
+        """One row for one answered request; `user_ids` are those of a page of people."""
 
 
 @lru_cache(maxsize=1)

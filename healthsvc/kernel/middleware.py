@@ -19,6 +19,7 @@ from healthsvc.kernel.json_io import json_encode
 log = structlog.get_logger(__name__)
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._\-]{8,64}")
+_LENGTH = re.compile(r"[0-9]{1,18}")
 #: Paths of pages for people, where a browser needs redirects and cookies of its own.
 PAGE_PREFIXES = ("/admin/", "/static/", "/link/", "/portal/")
 #: Pages without forms: refused before anything reads a body.
@@ -76,6 +77,9 @@ def _refused(request: HttpRequest) -> HttpResponse | None:
     if "Transfer-Encoding" in request.headers:
         # Django would take such a body for empty and carry out another request than the one that was sent.
         return _error(request, ErrorCode.LENGTH_REQUIRED, ErrorCode.LENGTH_REQUIRED.meaning)
+    length = request.META.get("CONTENT_LENGTH")
+    if length and not _LENGTH.fullmatch(length):
+        return _error(request, ErrorCode.BAD_REQUEST, "The Content-Length is not a number of bytes.")
     if request.method not in ("GET", "HEAD") and request.path_info.startswith(READ_ONLY_PREFIXES):
         return _error(request, ErrorCode.METHOD_NOT_ALLOWED, ErrorCode.METHOD_NOT_ALLOWED.meaning)
     if "\x00" in request.path_info:

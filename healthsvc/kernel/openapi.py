@@ -93,7 +93,16 @@ def _error_schemas() -> dict[str, Any]:
     return {"Error": error, "Problem": problem, "ValidationError": invalid}
 
 
+def _allow_empty(parameter: dict[str, Any]) -> None:
+    """A query parameter that may be left out may be empty as well: it is taken for left out."""
+    optional = parameter["in"] == "query" and not parameter.get("required")
+    if optional and parameter["schema"].get("type") != "array":
+        parameter["allowEmptyValue"] = True
+
+
 def _complete(operation: dict[str, Any]) -> None:
+    for parameter in operation.get("parameters", ()):
+        _allow_empty(parameter)
     answers = operation.setdefault("responses", {})
     wanted = [ErrorCode.VALIDATION_FAILED, ErrorCode.INTERNAL, ErrorCode.UNAVAILABLE]
     if operation.get("security"):

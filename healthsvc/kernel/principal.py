@@ -23,6 +23,8 @@ class PrincipalKind(StrEnum):
     PORTAL_SESSION = "portal_session"
     STAFF = "staff"
     SYSTEM = "system"
+    #: Background work: a pull, an import, an erasure.
+    WORKER = "worker"
 
 
 class Role(StrEnum):

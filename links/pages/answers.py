@@ -14,9 +14,7 @@ from links.models import LinkSession
 from links.services.tokens import Opened
 
 #: Our own style, images and forms; no script at all.
-_POLICY: Final = (
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors "
-)
+_POLICY: Final = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'"
 #: The cookie's home: nothing else of this host is told of it.
 PATH: Final = "/link/"
 
@@ -49,7 +47,9 @@ def leave(address: str, brand: Brand | None = None) -> HttpResponse:
 def framed(response: HttpResponse, brand: Brand | None, *, has_form: bool = False) -> HttpResponse:
     """The headers that every answer has."""
     ancestors = " ".join(brand.frame_origins) if brand and brand.framed else "'none'"
-    response["Content-Security-Policy"] = _POLICY + ancestors
+    # The team's logo, where the team keeps it itself: from that one origin, fetched by the person's browser alone.
+    pictures = " ".join(filter(None, ("'self'", "data:", brand.logo_origin if brand else "")))
+    response["Content-Security-Policy"] = f"{_POLICY}; img-src {pictures}; frame-ancestors {ancestors}"
     response["Cache-Control"] = "no-store"
     # Under "no-referrer" browsers send `Origin: null` with forms, which the CSRF check refuses.
     response["Referrer-Policy"] = "same-origin" if has_form else "no-referrer"

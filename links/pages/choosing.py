@@ -17,6 +17,7 @@ from links.pages.endings import ended_elsewhere
 from links.pages.sessions import APP_LOGINS, Visit, in_the_app, is_offered, living, session_page
 from links.pages.shown import SEARCH_MAXIMUM_CHARACTERS, found_by, groups_of, provider_shown
 from links.pages.told import Told, told_find, told_forget, told_go
+from links.scope_requirements import requirement_of
 from links.services.tokens import Opened, link_open, link_token_find
 from links.services.visits import visit_ask, visit_leave_out
 
@@ -80,7 +81,8 @@ def consent(visit: Visit, slug: str) -> HttpResponse:
     if provider.login in APP_LOGINS:
         return in_app_only(visit, provider)
     way = selectors.login_way(provider, visit.token.context.environment)
-    choices = choices_of(provider) if way is LoginKind.OAUTH else ()
+    requirement = requirement_of(visit.session.context, provider)
+    choices = choices_of(provider, requirement.required) if way is LoginKind.OAUTH else ()
     here = visit.at("link_consent", slug=slug)
     if visit.request.method != "POST":
         return told_forget(visit, _consent_page(visit, provider, choices, told_find(visit, here)))

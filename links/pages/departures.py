@@ -20,7 +20,8 @@ from links.pages.busy import busy_page
 from links.pages.choosing import in_app_only, not_here
 from links.pages.endings import ended, ended_elsewhere
 from links.pages.results import finished
-from links.pages.sessions import APP_LOGINS, Visit, is_offered, living, session_page
+from links.pages.sessions import APP_LOGINS, Visit, is_offered, living, session_page, visit_record
+from links.scope_requirements import requirement_of
 from links.services.logins import login_begin, login_finish, returned_read, returned_team
 from links.services.refusals import LinkRefused
 from links.services.visits import visit_end, visit_leave_out, window_open, window_ticket
@@ -46,7 +47,9 @@ def depart(visit: Visit, slug: str) -> HttpResponse:
         return finished(visit)
     if selectors.login_way(provider, environment) in (LoginKind.PASSWORD, LoginKind.EMAIL):
         return go(visit.at("link_login", slug=slug), visit.brand)
-    if visit.session.scopes_left_out and not choices_of(provider):
+    if visit.session.scopes_left_out and not choices_of(
+        provider, requirement_of(visit.session.context, provider).required
+    ):
         # Left out at another provider, whose scopes may have the same names.
         visit_leave_out(session=visit.session, scopes=())
     if visit.request.headers.get("Sec-Fetch-Dest") in _FRAMES:
@@ -87,7 +90,10 @@ def callback(request: HttpRequest, slug: str) -> HttpResponse:
     if session is None:
         return ended(request, LinkErrorType.INVALID_TOKEN, None)
     with team_scope(session.context):
-        return finished(Visit(request, session, brand_of(session.context)))
+        visit = Visit(request, session, brand_of(session.context))
+        response = finished(visit)
+        visit_record(visit, response)
+        return response
 
 
 def _in_a_window(visit: Visit, provider: Provider) -> HttpResponse:

@@ -11,6 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import CsrfViewMiddleware
 from django.views.decorators.http import require_http_methods
 
+from healthsvc.kernel.hooks import client_address
+from healthsvc.kernel.principal import PrincipalKind
 from healthsvc.kernel.scope import team_scope
 from links import selectors
 from links.brand import Brand, brand_of
@@ -22,6 +24,7 @@ from links.pages.endings import ended
 from links.services.logins import link_session_find
 from links.services.tokens import link_token_problem
 from links.token_selectors import token_leads_to
+from management.audit import access_record
 
 #: Logins that are done on a telephone, in the customer's app.
 APP_LOGINS = (LoginKind.APP, LoginKind.DEVICE)
@@ -79,11 +82,29 @@ def session_page(*methods: str) -> Callable[[SessionPage], Callable[..., HttpRes
                 return ended(request, LinkErrorType.INVALID_TOKEN, None)
             with team_scope(session.context):
                 visit = Visit(request, session, brand_of(session.context))
-                return _form_cookie(visit, show(visit, **parts))
+                response = show(visit, **parts)
+                if request.method == "POST":
+                    visit_record(visit, response)
+                return _form_cookie(visit, response)
 
         return require_http_methods(methods)(found)
 
     return decorated
+
+
+def visit_record(visit: Visit, response: HttpResponse) -> None:
+    """Write to the audit trail what a person did on our pages: forms, and the way back from a provider."""
+    match = visit.request.resolver_match
+    access_record(
+        team=visit.token.context,
+        actor_kind=PrincipalKind.LINK_TOKEN,
+        actor_id=str(visit.token.pk),
+        action=f"{visit.request.method} /{match.route if match else ''}",
+        ids={"user_id": str(visit.token.user_id), "session_id": str(visit.session.pk)},
+        request_id=getattr(visit.request, "request_id", ""),
+        address=client_address(visit.request),
+        status_code=response.status_code,
+    )
 
 
 def living(show: SessionPage) -> SessionPage:

@@ -40,6 +40,7 @@ from links.constants import (
     PullKind,
 )
 from links.models import BulkOp, BulkOpItem, Connection
+from links.scope_requirements import requirement_of
 from links.services.connections import Grant, connection_store, connections_pause
 from links.services.pull_rows import pulls_schedule
 from links.services.purging import rows_purge
@@ -54,6 +55,7 @@ from links.states import (
     BulkOpStatus,
     ConnectionStatus,
 )
+from management.closed import of_living_team
 from users import selectors as user_selectors
 from users.models import User
 
@@ -162,7 +164,7 @@ def bulk_op_run(*, op_id: UUID, claim: int | None = None) -> None:
 def bulk_ops_wake() -> int:
     """Send every operation that nobody works on to a worker; how many that were."""
     with system_scope(SystemScope.DELIVERY):
-        left = BulkOp.objects.filter(_free(), status=BulkOpStatus.IN_PROGRESS).order_by("id")
+        left = BulkOp.objects.filter(_free(), of_living_team(), status=BulkOpStatus.IN_PROGRESS).order_by("id")
         found = list(left.values_list("pk", flat=True)[:_OPS_A_SWEEP])
     for op_id in found:
         enqueue("links.bulk_op_run", op_id=op_id)
@@ -208,7 +210,7 @@ def _room_hold(team: TeamContext) -> None:
 def _claim(op_id: UUID, claim: int | None) -> BulkOp | None:
     with system_scope(SystemScope.DELIVERY), transaction.atomic():
         ours = _free() if claim is None else _free() | Q(claim=claim)
-        rows = BulkOp.objects.filter(ours, pk=op_id, status=BulkOpStatus.IN_PROGRESS)
+        rows = BulkOp.objects.filter(ours, of_living_team(), pk=op_id, status=BulkOpStatus.IN_PROGRESS)
         if not rows.update(lease_until=_lease_end(), claim=F("claim") + 1):
             return None
         return BulkOp.objects.get(pk=op_id)
@@ -286,7 +288,8 @@ def _import(op: BulkOp, item: BulkOpItem) -> None:
     application = application_find(op.context, provider)
     if application is None:
         raise _ItemRefused("provider_not_set_up")
-    if not selectors.scopes_useful(provider, item.scopes, op.context.environment):
+    met = requirement_of(op.context, provider).is_met(item.scopes)
+    if not met or not selectors.scopes_useful(provider, item.scopes, op.context.environment):
         raise _ItemRefused(str(LinkErrorType.REQUIRED_SCOPES_NOT_GRANTED))
     asked = provider.scopes
     tokens = Tokens(

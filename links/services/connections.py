@@ -38,6 +38,7 @@ from links.services.walk import walk
 from links.states import CONNECTION_TRANSITIONS, TOKEN_TRANSITIONS, ConnectionCommand, ConnectionStatus, TokenCommand
 from links.token_selectors import token_leads_to
 from management import selectors as management_selectors
+from management.closed import team_is_living
 from users.models import User
 
 __all__ = [
@@ -215,7 +216,7 @@ def _connect(team: TeamContext, user_id: UUID, grant: Grant) -> Connection:
     moved = holders if policy == "move" else []
     users = users_lock(team, [user_id, *(one.user_id for one in moved)])
     user = users.get(user_id)
-    if user is None or user.deleted_at is not None:
+    if user is None or user.deleted_at is not None or not team_is_living(team.team_id):
         raise LinkRefused(LinkErrorType.INVALID_TOKEN)
     _demo_check(team, user, grant)
     revocations_take(team=team, user_id=user_id, grant=grant)

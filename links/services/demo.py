@@ -20,6 +20,7 @@ from links.constants import PROVIDER_TIMEOUT_SECONDS, SIMULATOR_CLIENT_ID, SIMUL
 from links.models import Connection
 from links.services.connections import Grant, connection_close, connection_store
 from links.services.refusals import LinkRefused
+from management.closed import of_living_team
 from users import selectors as user_selectors
 
 #: How long a demonstration lasts (source: the interface's reference).
@@ -49,8 +50,8 @@ def demo_connect(*, team: TeamContext, user_id: UUID, provider: Provider) -> Con
 def demos_end() -> int:
     """Disconnect the demonstrations whose week is over; how many that were."""
     with system_scope(SystemScope.DELIVERY):
-        over = Connection.objects.filter(disconnected_at=None, expires_at__lte=clock.now()).order_by("expires_at")
-        found = list(over.defer("access_token", "refresh_token", "credentials")[:_ENDED_A_RUN])
+        over = Connection.objects.filter(of_living_team(), disconnected_at=None, expires_at__lte=clock.now())
+        found = list(over.order_by("expires_at").defer("access_token", "refresh_token", "credentials")[:_ENDED_A_RUN])
     ended = 0
     for connection in found:
         with team_scope(connection.context):

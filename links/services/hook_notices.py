@@ -21,6 +21,7 @@ from links.services.connections import connection_break
 from links.services.hooks import hook_keys, taker_of
 from links.services.pull_rows import pulls_schedule
 from links.states import ConnectionStatus, HookStatus
+from management.closed import of_living_team
 from users import selectors as user_selectors
 
 log = structlog.get_logger(__name__)
@@ -73,6 +74,7 @@ def _is_account(external_user_id: str) -> bool:
 def _connections(hook: ProviderHook, external_user_id: str) -> Iterator[Connection]:
     """The connections that a subscription may speak of: its own one, or those of its registration."""
     rows = Connection.objects.filter(
+        of_living_team(),
         provider=hook.provider,
         environment=hook.environment,
         application_id=hook.application_id,

@@ -11,14 +11,14 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from ipaddress import ip_address
 from secrets import token_urlsafe
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 from uuid import UUID
 
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.jobs import enqueue
@@ -46,6 +46,7 @@ from links.services.pull_rows import backoff_seconds
 from links.services.refusals import ConnectionBroken, TokensBusy
 from links.services.walk import walk
 from links.states import HOOK_TRANSITIONS, ConnectionStatus, HookCommand, HookStatus, RevocationStatus
+from management.closed import of_living_team
 
 log = structlog.get_logger(__name__)
 
@@ -112,6 +113,11 @@ def connection_hooks_drop(connection: Connection) -> None:
     _drop(ProviderHook.objects.filter(connection_id=connection.pk))
 
 
+def application_hooks_drop(application_ids: QuerySet[Any, Any]) -> None:
+    """Owe the end of every subscription of these registrations. Only writes rows, in the caller's transaction."""
+    _drop(ProviderHook.objects.filter(application_id__in=application_ids))
+
+
 def hooks_reconcile() -> int:
     """Want what the catalogue's topics lack, and wake every subscription that is due; how many those were."""
     standing = ProviderHook.objects.filter(connection_id=None).exclude(status=HookStatus.UNWANTED)
@@ -125,7 +131,9 @@ def hooks_reconcile() -> int:
     due = ProviderHook.objects.filter(Q(lease_until=None) | Q(lease_until__lt=now), not_before__lte=now)
     if not _reachable(Environment.PRODUCTION):
         due = due.exclude(environment=Environment.PRODUCTION, status__in=_CALLING)
-    found = list(due.order_by("not_before").values_list("pk", flat=True)[:HOOKS_A_SWEEP])
+    with system_scope(SystemScope.DELIVERY):
+        due = due.exclude(_of_deleted_team(), status__in=_CALLING)
+        found = list(due.order_by("not_before").values_list("pk", flat=True)[:HOOKS_A_SWEEP])
     for hook_id in found:
         enqueue("links.hook_run", hook_id=hook_id)
     return len(found)
@@ -169,6 +177,13 @@ def _application_want(key: _Key, taker: TakesHooks) -> None:
     again = key.rows().filter(topic__in=topics, status=HookStatus.UNWANTED)
     walk(again, HOOK_TRANSITIONS, HookCommand.WANT, not_before=clock.now(), attempts=0)
     _wake(key.rows().filter(topic__in=topics, attempts=0))
+
+
+def _of_deleted_team() -> Q:
+    """Subscriptions of a deleted team's registration or connection: they end, but are not asked for again."""
+    applications = ProviderApplication.objects.filter(pk=OuterRef("application_id")).exclude(of_living_team())
+    connections = Connection.objects.filter(pk=OuterRef("connection_id")).exclude(of_living_team())
+    return Q(Exists(applications)) | Q(Exists(connections))
 
 
 def _scopes_of(slug: str) -> frozenset[str]:
@@ -220,8 +235,10 @@ def _claim(hook_id: UUID) -> ProviderHook | None:
     What stands and what failed is wanted again.
     """
     now = clock.now()
-    with transaction.atomic():
+    with system_scope(SystemScope.DELIVERY), transaction.atomic():
         rows = ProviderHook.objects.filter(pk=hook_id)
+        if rows.filter(_of_deleted_team(), status__in=_CALLING).exists():
+            return None
         free = rows.filter(Q(lease_until=None) | Q(lease_until__lt=now), not_before__lte=now)
         hook = free.select_for_update(skip_locked=True).first()
         if hook is None or (hook.status in _CALLING and not _reachable(Environment(hook.environment))):

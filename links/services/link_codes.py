@@ -21,6 +21,7 @@ from links.constants import LINK_CODE_SECONDS, LINK_CODE_SECONDS_MAXIMUM
 from links.models import LinkCode
 from links.services.guesses import guess_guarded
 from links.services.sessions import sign_in_token_create, user_hold
+from management.closed import of_living_team
 from management.constants import TEAM_KEY_PREFIXES
 from management.models import Team
 from users import selectors as user_selectors
@@ -94,7 +95,7 @@ def _refused() -> ServiceError:
 
 def _code_find(code: str) -> LinkCode | None:
     with system_scope(SystemScope.KEY_LOOKUP):
-        return LinkCode.objects.filter(code_hash=_code_hash(code)).first()
+        return LinkCode.objects.filter(of_living_team(), code_hash=_code_hash(code)).first()
 
 
 def _code_hash(code: str) -> bytes:

@@ -23,12 +23,14 @@ from links.connectors.oauth import Application, Tokens, authorize_address, code_
 from links.connectors.registry import connector_of
 from links.constants import OAUTH_STATE_SECONDS, LinkErrorType
 from links.models import LinkSession, LinkToken, OAuthState
+from links.scope_requirements import requirement_of
 from links.services.budgets import access_held
 from links.services.connections import connection_link
 from links.services.grants import Grant
 from links.services.refusals import LinkRefused
 from links.services.revocations import revocation_owe_grant
 from links.services.tokens import link_token_problem
+from management.closed import of_living_team
 
 log = structlog.get_logger(__name__)
 
@@ -46,7 +48,9 @@ ERROR_TEXTS: Final = {
     LinkErrorType.USER_CANCELLED: "The person closed or cancelled.",
     LinkErrorType.PROVIDER_CREDENTIAL_ERROR: "The provider did not accept its own authorisation code.",
     LinkErrorType.PROVIDER_API_ERROR: "The provider failed to answer as it should.",
-    LinkErrorType.REQUIRED_SCOPES_NOT_GRANTED: "The person allowed nothing that any resource could be read with.",
+    LinkErrorType.REQUIRED_SCOPES_NOT_GRANTED: (
+        "The person did not allow every scope that the team requires, or none that a resource could be read with."
+    ),
 }
 #: Where nobody was asked, for nobody could be.
 NOT_SET_UP_TEXT: Final = (
@@ -90,7 +94,8 @@ def returned_team(returned: Returned) -> TeamContext | None:
 def link_session_find(*, session_id: UUID, cookie: str) -> LinkSession | None:
     """A browser's session with its token; None where the cookie is not the one it was given."""
     with system_scope(SystemScope.KEY_LOOKUP):
-        session = LinkSession.objects.select_related("link_token").filter(pk=session_id).first()
+        rows = LinkSession.objects.select_related("link_token").filter(of_living_team(), pk=session_id)
+        session = rows.first()
     return session if session and _is_browser_of(session, cookie) else None
 
 
@@ -148,7 +153,7 @@ def _departure_find(returned: Returned) -> OAuthState | None:
     with system_scope(SystemScope.KEY_LOOKUP):
         rows = OAuthState.objects.select_related("link_session__link_token")
         hashed = keyed_hash("oauth-state", returned.state)
-        return rows.filter(state_hash=hashed, provider=returned.provider).first()
+        return rows.filter(of_living_team(), state_hash=hashed, provider=returned.provider).first()
 
 
 def _is_browser_of(session: LinkSession, cookie: str) -> bool:
@@ -187,7 +192,8 @@ def _granted(departure: OAuthState, application: Application, tokens: Tokens, re
     """
     asked = tuple(departure.scopes_asked)
     granted = tokens.scopes or oauth.scopes_read(application, returned.scope) or asked
-    wanted = dict.fromkeys((*asked, *application.provider.scopes))
+    wanted = requirement_of(departure.context, application.provider).asked(application.provider)
+    wanted = tuple(dict.fromkeys((*asked, *wanted)))
     return Grant(
         provider=application.provider.slug,
         tokens=tokens,
@@ -203,7 +209,8 @@ def _connect(departure: OAuthState, grant: Grant) -> None:
     session = departure.link_session
     provider = provider_find(grant.provider)
     try:
-        if not selectors.scopes_useful(provider, grant.scopes_granted, departure.context.environment):
+        met = requirement_of(departure.context, provider).is_met(grant.scopes_granted)
+        if not met or not selectors.scopes_useful(provider, grant.scopes_granted, departure.context.environment):
             raise LinkRefused(LinkErrorType.REQUIRED_SCOPES_NOT_GRANTED)
         connection_link(session=session, grant=grant)
     except LinkRefused:
@@ -212,11 +219,12 @@ def _connect(departure: OAuthState, grant: Grant) -> None:
 
 
 def _scopes_asked(application: Application, session: LinkSession) -> tuple[str, ...]:
-    """Every scope but those the person left out on our page; what the login itself needs is always asked for."""
-    base = application.oauth.base_scopes
-    asked = tuple(
-        scope for scope in application.provider.scopes if scope in base or scope not in session.scopes_left_out
-    )
+    """Every scope but those the person left out on our page; what the login itself and the team need is always asked
+    for."""
+    requirement = requirement_of(session.context, application.provider)
+    always = {*application.oauth.base_scopes, *requirement.required}
+    wanted = requirement.asked(application.provider)
+    asked = tuple(scope for scope in wanted if scope in always or scope not in session.scopes_left_out)
     # Leaving out nothing is fine even where there are no scopes at all; leaving out everything is not.
     if session.scopes_left_out and not selectors.scopes_useful(
         application.provider, asked, session.context.environment

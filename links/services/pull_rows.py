@@ -45,6 +45,7 @@ from links.services.pull_turns import (
 from links.services.refusals import LeaseLost
 from links.services.walk import walk
 from links.states import PULL_OPEN, PULL_TRANSITIONS, PullCommand, PullStatus
+from management.closed import of_living_team
 from users.models import User
 
 _WAITING: Final = (PullStatus.SCHEDULED, PullStatus.RETRYING)
@@ -246,7 +247,8 @@ def _retry(pull: Pull, error_code: str, wait_seconds: int, attempts: int) -> Non
 
 def _hold(pull: Pull, **values: date | int) -> None:
     lease_until = clock.now() + timedelta(seconds=PULL_LEASE_SECONDS)
-    if not _held(pull).update(lease_until=lease_until, **values):
+    # Where its team was deleted meanwhile the worker stops, and whoever takes it up then goes on from here.
+    if not _held(pull).filter(of_living_team()).update(lease_until=lease_until, **values):
         raise LeaseLost
 
 

@@ -22,6 +22,7 @@ from django.db.models.functions import RowNumber
 from links.constants import PULL_LEASE_SECONDS, PULL_WOKEN_SECONDS, PULLS_WOKEN_A_WORKER, PullKind
 from links.models import Pull
 from links.states import PullStatus
+from management.closed import of_living_team
 
 #: A pull whose lease was not renewed for so long counts as nobody's: a worker that lives renews before every call,
 #: which lasts `PROVIDER_TIMEOUT_SECONDS` at most. One that died must not keep the others waiting for its whole lease.
@@ -62,9 +63,9 @@ def allowed(rows: QuerySet[Pull], full: Full) -> QuerySet[Pull]:
 
 
 def due_find(now: datetime) -> QuerySet[Pull]:
-    """What nobody works on and whose time has come, or whose worker died."""
+    """What nobody works on and whose time has come, or whose worker died; nothing of a deleted team."""
     waiting = Q(status__in=[PullStatus.SCHEDULED, PullStatus.RETRYING], not_before__lte=now)
-    return Pull.objects.filter(waiting | Q(status=PullStatus.IN_PROGRESS, lease_until__lt=now))
+    return Pull.objects.filter(waiting | Q(status=PullStatus.IN_PROGRESS, lease_until__lt=now), of_living_team())
 
 
 def in_turn(rows: QuerySet[Pull], under_way: Mapping[UUID, int]) -> QuerySet[Pull]:

@@ -40,6 +40,7 @@ from links.services.pull_rows import (
 from links.services.refusals import ConnectionBroken, LeaseLost, TokensBusy
 from links.services.renewal import access_get
 from links.services.scope_losses import scope_refused
+from management.audit import worker_record
 from users import selectors as user_selectors
 
 log = structlog.get_logger(__name__)
@@ -100,11 +101,13 @@ def _windows(pull: Pull) -> None:
     connector = _connector(pull)
     days = connector.window_days[pull.resource]
     start_on = pull.done_until_on + timedelta(days=1) if pull.done_until_on else pull.start_on
+    recorded = False
     while True:
         while start_on <= pull.end_on:
             end_on = min(start_on + timedelta(days=days - 1), pull.end_on)
             pulled = future_left_out(_window(pull, start_on, end_on), clock.now())
-            _store(pull, pulled, done_until_on=end_on)
+            _store(pull, pulled, done_until_on=end_on, recorded=recorded)
+            recorded = True
             start_on = end_on + timedelta(days=1)
         if _completed(pull) or pull_begin_again(pull):
             return
@@ -157,7 +160,7 @@ def _leased(access: Access, pull: Pull) -> Access:
     return replace(access, before_call=lambda: pull_keep(pull))
 
 
-def _store(pull: Pull, pulled: Pulled, *, done_until_on: date) -> None:
+def _store(pull: Pull, pulled: Pulled, *, done_until_on: date, recorded: bool) -> None:
     """A window's records and the note that they are stored: both, or neither where the pull is no longer ours."""
     with transaction.atomic():
         workouts = _workouts_missing(pull, pulled)
@@ -179,6 +182,10 @@ def _store(pull: Pull, pulled: Pulled, *, done_until_on: date) -> None:
             streams=pulled.streams,
             emit=_told(pull),
         )
+        if not recorded:
+            # Once a turn, in the transaction of its first window.
+            action = f"pull {pull.connection.provider} {pull.resource}"
+            worker_record(team=pull.context, user_id=pull.user_id, action=action, work_id=pull.pk)
     for refusal in (*pulled.refusals, *stored.refused):
         log.info("record_refused", pull_id=str(pull.pk), kind=refusal.kind, reason=refusal.reason, count=refusal.count)
 

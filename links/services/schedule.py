@@ -28,6 +28,7 @@ from links.services.pace import paces_of, registration_of
 from links.services.pull_rows import pulls_schedule
 from links.services.pull_times import connections_called, next_pull_after
 from links.states import ConnectionStatus
+from management.closed import of_living_team
 from users.models import User
 
 log = structlog.get_logger(__name__)
@@ -55,7 +56,7 @@ def connections_take() -> list[Connection]:
     now = clock.now()
     with system_scope(SystemScope.DELIVERY), transaction.atomic():
         due = Connection.objects.filter(
-            status=ConnectionStatus.CONNECTED, disconnected_at=None, next_pull_at__lte=now
+            of_living_team(), status=ConnectionStatus.CONNECTED, disconnected_at=None, next_pull_at__lte=now
         ).order_by("next_pull_at")
         found = list(due.defer(*SECRET_FIELDS).select_for_update(skip_locked=True)[:CONNECTIONS_A_BATCH])
         claimed_until = now + timedelta(seconds=SCHEDULE_CLAIM_SECONDS)

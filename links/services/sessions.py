@@ -30,6 +30,7 @@ from links.constants import (
 )
 from links.models import DeviceSession, LinkCode, SessionToken, SignInToken
 from links.services.tokens import secret_good, secret_make
+from management.closed import of_living_team
 from users import selectors as user_selectors
 from users.models import User
 
@@ -110,7 +111,8 @@ def session_use(access_token: str) -> DeviceSession | None:
 
 def session_sign_out(*, refresh_token: str) -> None:
     """End the session of a refresh token, whatever its age. One that is unknown ends nothing and is no error."""
-    row = _session_token_find(SessionTokenKind.REFRESH, refresh_token)
+    # Whoever signs out of a deleted team is signed out also where that comes back.
+    row = _session_token_find(SessionTokenKind.REFRESH, refresh_token, of_deleted_too=True)
     if row is not None:
         with team_scope(row.context):
             _end(row.context, SessionEnd.SIGNED_OUT, pk=row.session_id)
@@ -134,15 +136,16 @@ def _sign_in_token_find(text: str) -> SignInToken | None:
     if not secret_good(SIGN_IN_PREFIX, text):
         return None
     with system_scope(SystemScope.KEY_LOOKUP):
-        return SignInToken.objects.filter(token_hash=keyed_hash("sign-in-token", text)).first()
+        return SignInToken.objects.filter(of_living_team(), token_hash=keyed_hash("sign-in-token", text)).first()
 
 
-def _session_token_find(kind: SessionTokenKind, text: str) -> SessionToken | None:
+def _session_token_find(kind: SessionTokenKind, text: str, *, of_deleted_too: bool = False) -> SessionToken | None:
     if not secret_good(_PREFIXES[kind], text):
         return None
     token_hash = keyed_hash("session-token", text)
     with system_scope(SystemScope.KEY_LOOKUP):
-        return SessionToken.objects.select_related("session").filter(kind=kind, token_hash=token_hash).first()
+        rows = SessionToken.objects.select_related("session").filter(kind=kind, token_hash=token_hash)
+        return (rows if of_deleted_too else rows.filter(of_living_team())).first()
 
 
 def user_hold(team: TeamContext, user_id: UUID) -> bool:

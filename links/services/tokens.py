@@ -25,6 +25,7 @@ from links.services.purging import rows_purge
 from links.services.walk import walk
 from links.states import TOKEN_TRANSITIONS, TokenCommand, TokenStatus
 from management import selectors as management_selectors
+from management.closed import of_living_team
 from users import selectors as user_selectors
 
 #: What a link token begins with.
@@ -96,11 +97,11 @@ def link_token_create(
 
 
 def link_token_find(text: str) -> LinkToken | None:
-    """The row of a token that a caller shows, whatever its status; None for one we never made."""
+    """The row of a token that a caller shows, whatever its status; None for one we never made, or of a deleted team."""
     if not secret_good(LINK_TOKEN_PREFIX, text):
         return None
     with system_scope(SystemScope.KEY_LOOKUP):
-        return LinkToken.objects.filter(token_hash=keyed_hash("link-token", text)).first()
+        return LinkToken.objects.filter(of_living_team(), token_hash=keyed_hash("link-token", text)).first()
 
 
 def link_token_problem(token: LinkToken) -> LinkErrorType | None:

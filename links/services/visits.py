@@ -10,6 +10,7 @@ from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from links.constants import LINK_TOKEN_SECONDS, OAUTH_STATE_SECONDS, LinkErrorType, link_error_type_read
 from links.models import LinkSession, LinkToken
 from links.services.tokens import Opened, link_open
+from management.closed import of_living_team
 
 _TICKET_SALT: Final = "link-window"
 _END_SALT: Final = "link-ended"
@@ -45,7 +46,7 @@ def window_open(*, ticket: str) -> tuple[Opened, str] | LinkErrorType:
     except signing.BadSignature:
         return LinkErrorType.INVALID_TOKEN
     with system_scope(SystemScope.KEY_LOOKUP):
-        session = LinkSession.objects.select_related("link_token").filter(pk=UUID(session_id)).first()
+        session = LinkSession.objects.select_related("link_token").filter(of_living_team(), pk=UUID(session_id)).first()
     if session is None:
         return LinkErrorType.INVALID_TOKEN
     opened = link_open(token=session.link_token)
@@ -69,5 +70,5 @@ def end_open(*, ticket: str) -> tuple[LinkErrorType, LinkToken] | None:
     except signing.BadSignature:
         return None
     with system_scope(SystemScope.KEY_LOOKUP):
-        token = LinkToken.objects.filter(pk=UUID(token_id)).first()
+        token = LinkToken.objects.filter(of_living_team(), pk=UUID(token_id)).first()
     return (link_error_type_read(error_type), token) if token else None

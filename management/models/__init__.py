@@ -4,11 +4,19 @@ from management.models.keys import KeyRow, ManagementKey, TeamAccessToken, TeamK
 from management.models.members import Invite, Member, MemberRow
 from management.models.preferences import ScopeRequirement, TeamLogo, TeamSettings
 from management.models.tenants import Organisation, StaffUser, Team, TeamInOrganisation
-from management.models.trail import AccessRecord, OrganisationRecord
-from management.models.work import BackgroundJob, IdempotentReply, StoredFile, WorkerSighting
+from management.models.trail import AccessRecord, AccessSeal, OrganisationRecord, TrailMark
+from management.models.work import (
+    BackgroundJob,
+    IdempotentReply,
+    OrganisationReply,
+    ReplyRow,
+    StoredFile,
+    WorkerSighting,
+)
 
 __all__ = [
     "AccessRecord",
+    "AccessSeal",
     "BackgroundJob",
     "IdempotentReply",
     "Invite",
@@ -18,6 +26,8 @@ __all__ = [
     "MemberRow",
     "Organisation",
     "OrganisationRecord",
+    "OrganisationReply",
+    "ReplyRow",
     "ScopeRequirement",
     "StaffUser",
     "StoredFile",
@@ -27,5 +37,6 @@ __all__ = [
     "TeamKey",
     "TeamLogo",
     "TeamSettings",
+    "TrailMark",
     "WorkerSighting",
 ]

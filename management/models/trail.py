@@ -1,14 +1,27 @@
-"""Who read or changed what: of a team's people, and of an organisation."""
+"""Who read or changed what: of a team's people, and of an organisation; and the seals over the former."""
 
 from django.db import models
+from django.db.models.functions import Cast
 
 from healthsvc.kernel.ids import uuid_ordered
 from healthsvc.kernel.rows import TeamQuerySet, environment_check, environment_field
 from management.models.tenants import Organisation
 
 
+class TransactionNumber(models.Func):
+    """The number of the transaction that writes the row."""
+
+    function = "pg_current_xact_id"
+    arity = 0
+    output_field = models.TextField()
+
+
 class AccessRecord(models.Model):
-    """Who read or changed what. The database lets rows be added and read, never changed."""
+    """Who read or changed what. The database lets rows be added and read, never changed.
+
+    Partitioned by month over `id`. `status_code` is that of the answer, null for what was no request. `position` is
+    the number of the transaction that wrote the row: seals go by it.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid_ordered, editable=False)
     team_id = models.UUIDField()
@@ -21,6 +34,10 @@ class AccessRecord(models.Model):
     request_id = models.CharField(max_length=64)
     address = models.CharField(max_length=45)
     occurred_at = models.DateTimeField()
+    status_code = models.PositiveSmallIntegerField(null=True)
+    position = models.BigIntegerField(
+        db_default=Cast(Cast(TransactionNumber(), models.TextField()), models.BigIntegerField()), editable=False
+    )
 
     objects = TeamQuerySet["AccessRecord"].as_manager()
 
@@ -28,8 +45,57 @@ class AccessRecord(models.Model):
         db_table = "management_access_record"
         constraints = [environment_check("management_access_record")]
         indexes = [
-            models.Index(fields=["team_id", "environment", "user_id", "occurred_at"], name="access_record_of_user")
+            models.Index(fields=["team_id", "environment", "id"], name="access_record_newest"),
+            models.Index(fields=["team_id", "environment", "position", "id"], name="access_record_to_seal"),
+            # What these name is of one team.
+            models.Index(fields=["user_id", "id"], name="access_record_of_person"),
+            models.Index(fields=["actor_id", "id"], name="access_record_of_actor"),
+            models.Index(fields=["request_id"], name="access_record_of_request"),
         ]
+        permissions = [("export_accessrecord", "Can export the audit trail")]
+
+
+class AccessSeal(models.Model):
+    """A link of a team's chain: it covers the records after the seal before it, up to `to_position` and `to_id`.
+
+    `entries` holds 32 bytes for each record, its id and half a SHA-256; it is emptied once all of them are dropped.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid_ordered, editable=False)
+    team_id = models.UUIDField()
+    environment = environment_field()
+    number = models.PositiveIntegerField()
+    to_position = models.BigIntegerField()
+    to_id = models.UUIDField()
+    row_count = models.PositiveIntegerField()
+    first_id = models.UUIDField()
+    last_id = models.UUIDField()
+    entries = models.BinaryField()
+    entries_digest = models.BinaryField(max_length=32)
+    previous_digest = models.BinaryField(max_length=32)
+    digest = models.BinaryField(max_length=32)
+    signature = models.BinaryField(max_length=64)
+    sealed_at = models.DateTimeField()
+
+    objects = TeamQuerySet["AccessSeal"].as_manager()
+
+    class Meta:
+        db_table = "management_access_seal"
+        constraints = [
+            environment_check("management_access_seal"),
+            models.UniqueConstraint(fields=["team_id", "environment", "number"], name="access_seal_number_once"),
+        ]
+
+
+class TrailMark(models.Model):
+    """Up to which transaction every team's records are sealed, and when that was seen. One row."""
+
+    name = models.CharField(max_length=10, primary_key=True)
+    position = models.BigIntegerField()
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "management_trail_mark"
 
 
 class OrganisationRecord(models.Model):

@@ -6,7 +6,7 @@ from healthsvc.kernel.crypto import EncryptedJSONField
 from healthsvc.kernel.ids import uuid_ordered
 from healthsvc.kernel.rows import TeamQuerySet, choice_check, environment_check, environment_field
 from management.constants import JobStatus, ReplyState
-from management.models.tenants import Team
+from management.models.tenants import Organisation, Team
 
 
 class BackgroundJob(models.Model):
@@ -69,13 +69,10 @@ class StoredFile(models.Model):
         indexes = [models.Index(fields=["team", "environment", "user_id"], name="stored_file_of_user")]
 
 
-class IdempotentReply(models.Model):
+class ReplyRow(models.Model):
     """The answer to a POST that came with an idempotency key, so that a repeat does nothing twice."""
 
     id = models.UUIDField(primary_key=True, default=uuid_ordered, editable=False)
-    team = models.ForeignKey(Team, models.PROTECT, related_name="+")
-    environment = environment_field()
-    user_id = models.UUIDField(null=True)
     key_hash = models.BinaryField(max_length=32)
     request_hash = models.BinaryField(max_length=32)
     state = models.CharField(max_length=10, choices=ReplyState.choices, default=ReplyState.RUNNING)
@@ -83,6 +80,17 @@ class IdempotentReply(models.Model):
     reply: "EncryptedJSONField" = EncryptedJSONField(null=True)
     started_at = models.DateTimeField()
     expires_at = models.DateTimeField()
+
+    class Meta:
+        abstract = True
+
+
+class IdempotentReply(ReplyRow):
+    """One of the team API."""
+
+    team = models.ForeignKey(Team, models.PROTECT, related_name="+")
+    environment = environment_field()
+    user_id = models.UUIDField(null=True)
 
     objects = TeamQuerySet["IdempotentReply"].as_manager()
 
@@ -94,6 +102,20 @@ class IdempotentReply(models.Model):
             environment_check("management_idempotent_reply"),
         ]
         indexes = [models.Index(fields=["expires_at"], name="idempotent_reply_expiry")]
+
+
+class OrganisationReply(ReplyRow):
+    """One of the management address."""
+
+    organisation = models.ForeignKey(Organisation, models.PROTECT, related_name="+")
+
+    class Meta:
+        db_table = "management_organisation_reply"
+        constraints = [
+            models.UniqueConstraint(fields=["organisation", "key_hash"], name="organisation_reply_once"),
+            choice_check("state", ReplyState.values, "management_organisation_reply"),
+        ]
+        indexes = [models.Index(fields=["expires_at"], name="organisation_reply_expiry")]
 
 
 class WorkerSighting(models.Model):

@@ -43,6 +43,12 @@ def test_a_team_that_set_nothing_has_no_priorities(api: ApiClient) -> None:
         assert (answer.status_code, answer.json()) == (200, [])
 
 
+@pytest.mark.parametrize("body", [b"null", b"0", b"false", b'""'])
+def test_what_is_no_list_and_no_object_is_refused(api: ApiClient, body: bytes) -> None:
+    answer = api.request("PATCH", PATH, data=body)
+    assert (answer.status_code, answer.json()["code"]) == (422, "validation_failed")
+
+
 def test_priorities_are_set_changed_and_taken_off(api: ApiClient, team: factories.Tenant) -> None:
     first = api.patch(PATH, {"data_type": "sleep", "priorities": {"oura": 10, "garmin": 20}})
     assert first.status_code == 200

@@ -122,3 +122,13 @@ def test_a_small_run_answers_alike_everywhere() -> None:
         "Targets",
     ):
         assert heading in done.stdout
+
+
+@pytest.mark.slow
+def test_a_small_run_lists_and_erases_rightly() -> None:
+    sizes = ["--people", "1000", "--erased-samples", "20000", "--erased-events", "40", "--rounds", "1"]
+    command = [sys.executable, "-m", "bench.run", "people", "erasure", *sizes]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr[-2_000:]
+    for heading in ("Users' API, a team of 1,000", "create one", "Erasure: 20,000 samples, 40 events", "Targets"):
+        assert heading in done.stdout

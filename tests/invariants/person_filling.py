@@ -36,6 +36,11 @@ SPECIAL: Final[dict[str, Any]] = {
     "webhooks_delivery.next_attempt_at": lambda person: clock.now(),
     "webhooks_attempt.event_type": "daily.data.sleep.created",
     "webhooks_attempt.error": "timeout",
+    # Of a team, and named by no clearing house.
+    "users_payor.provider": "",
+    "users_payor.provider_payor_id": "",
+    # One without a grant that must be taken back first.
+    "links_connection.login": "password",
     # One that is owed still is waited for.
     "links_revocation.status": "done",
 }

@@ -20,6 +20,7 @@ WITH RECURSIVE personal (id) AS (
     UNION
     SELECT attribute.attrelid FROM pg_attribute AS attribute JOIN pg_class AS class ON class.oid = attribute.attrelid
      WHERE attribute.attname = 'user_id' AND NOT attribute.attisdropped AND class.relkind IN ('r', 'p')
+       AND NOT class.relispartition
     UNION
     SELECT reference.conrelid FROM pg_constraint AS reference JOIN personal ON personal.id = reference.confrelid
      WHERE reference.contype = 'f'

@@ -15,6 +15,7 @@ FUNCTION_LINES = 60
 STATUS_WALKERS: dict[str, str] = {
     "management/jobs.py": "the walker of background jobs",
     "users/services/erasure.py": "the walker of erasures",
+    "users/services/exports.py": "the walker of exports",
     "webhooks/walker.py": "the walker of deliveries",
     "links/services/walk.py": "the walker of link tokens, connections and pulls",
 }

@@ -18,6 +18,7 @@ NOT_TEAM_OWNED = {
     "management_management_key": "an organisation's",
     "management_member": "an organisation's",
     "management_invite": "an organisation's",
+    "management_organisation_reply": "an organisation's; each of its keys has its own",
     "management_organisation_record": "an organisation's; append-only by its own policies",
     "links_provider_hook": "the operator's standing with a vendor; names no team and no person",
 }

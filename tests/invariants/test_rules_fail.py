@@ -1,10 +1,13 @@
 """Each rule that is not shown to fail beside itself is broken here once, and found."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, models
+from django.http import HttpResponse
+from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 from rest_framework.response import Response
 
@@ -12,9 +15,9 @@ from healthsvc import reference_docs
 from healthsvc.kernel.api import Access
 from healthsvc.runtime.management.commands import openapi_snapshot
 from tests.clients import ApiClient
-from tests.documents import TEAM_URLCONF, document
+from tests.documents import TEAM_URLCONF, check_documented, document
 from tests.factories import Tenant, user_make
-from tests.invariants import test_code, test_database, test_documentation, test_routes, test_tenancy
+from tests.invariants import test_code, test_database, test_documentation, test_routes
 from users import selectors
 from users.api import UserViewSet
 from users.models import User
@@ -33,13 +36,14 @@ def test_a_route_that_is_open_to_everyone_is_found(monkeypatch: pytest.MonkeyPat
         test_routes.test_every_route_without_a_key_is_401(None, route)
 
 
-def test_a_route_that_shows_anothers_object_is_found(
-    monkeypatch: pytest.MonkeyPatch, api: ApiClient, other_team: Tenant, production: Tenant
-) -> None:
-    monkeypatch.setattr(selectors, "user_get", lambda _team, user_id, **_values: User(pk=user_id, team=other_team.team))
-    route = next(item for item in test_tenancy.NAMED if str(item) == "GET /v2/user/<user_id>")
-    with pytest.raises(AssertionError):
-        test_tenancy.test_anothers_object_is_as_a_missing_one(api, other_team, production, route)
+def test_an_undocumented_answer_fails_the_test_that_gets_it() -> None:
+    request = RequestFactory().get("/v2/user")
+    for status, body in ((418, b"{}"), (200, b'{"users": "none"}')):
+        response: Any = HttpResponse(body, status=status, content_type="application/json")
+        response.wsgi_request = request
+        request.resolver_match = type("Match", (), {"route": "v2/user"})()
+        with pytest.raises(AssertionError):
+            check_documented(response, "GET", at_management=False)
 
 
 def test_a_query_for_each_row_is_found(monkeypatch: pytest.MonkeyPatch, api: ApiClient, team: Tenant) -> None:

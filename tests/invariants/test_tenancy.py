@@ -1,106 +1,97 @@
-"""Another team's object answers exactly as a missing one, on every route that names one."""
+"""The database itself shows, takes and changes no row of another team, in every table, whatever a query forgets."""
 
-import re
-from datetime import date
-from typing import Any
-from uuid import uuid4
+from collections.abc import Iterator
+from typing import Final
 
-import orjson
 import pytest
-from django.http import HttpResponse
-from django.test import RequestFactory
+from django.db import ProgrammingError, connection, models, transaction
+from psycopg import sql
+from pytest_django import DjangoDbBlocker
 
 from healthsvc.kernel.scope import team_scope
-from management.jobs import job_create
-from tests.clients import ApiClient
-from tests.documents import MANAGEMENT_URLCONF, TEAM_URLCONF, check_documented
-from tests.factories import Tenant, user_make
-from tests.invariants.test_routes import ROUTES, Route
-from tests.users.insuring import insurance_body
-from tests.users.patients import patient_body
+from tests.invariants.closed_asking import undone
+from tests.invariants.closed_cast import Cast, Estate, cast_make, team_owned
+from tests.invariants.person_tables import Table
 
-#: Bodies and queries that get past validation, by route and method; without them a 422 would hide the question.
-BODIES: dict[str, Any] = {
-    "PATCH /v2/user/<user_id>": {"fallback_time_zone": "UTC"},
-    "PATCH /v2/user/<user_id>/info": patient_body(),
-    "POST /v2/user/<user_id>/insurance": insurance_body(),
-    "POST /v2/link/token": {"user_id": "{user_id}"},
-    "POST /v2/user/<user_id>/sync_complete": {
-        "provider": "apple_health_kit",
-        "resources": ["steps"],
-        "stage": "historical",
-        "start": "2026-01-01T00:00:00Z",
-        "end": "2026-03-01T00:00:00Z",
-    },
-    "POST /aggregate/v1/user/<user_id>/query": {
-        "timeframe": {"type": "relative", "anchor": "2026-01-01", "past": {"unit": "day", "value": 1}},
-        "queries": [{"select": [{"func": "mean", "arg": {"heartrate": "value"}}]}],
-    },
-}
-QUERIES = {"timeseries": "?start_date=2026-01-01", "summary": "?start_date=2026-01-01"}
-RAW_BODIES = {"POST /v2/user/<user_id>/import/apple_health": b'<?xml version="1.0"?><HealthData></HealthData>'}
-
-NAMED = [
-    route
-    for route in ROUTES
-    if route.urlconf == TEAM_URLCONF and (re.search(r"<\w+_id>", route.route) or str(route) in BODIES)
-]
-MANAGED = [route for route in ROUTES if route.urlconf == MANAGEMENT_URLCONF and "<org_id>" in route.route]
+#: A table's partitions can be named too, and their rows are as much a team's.
+_PARTITIONS: Final = """
+SELECT child.relname FROM pg_inherits JOIN pg_class AS child ON child.oid = inhrelid
+  JOIN pg_class AS parent ON parent.oid = inhparent WHERE parent.relname = %s
+"""
+_ANYTHING: Final = "UPDATE {} SET environment = environment"
 
 
-def ask(client: ApiClient, route: Route, ids: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    """Status and body, without what differs between any two requests."""
-    path = "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda match: str(ids.get(match[1], uuid4())), route.route)
-    path += next((query for word, query in QUERIES.items() if f"/{word}/" in path), "")
-    raw = RAW_BODIES.get(str(route))
-    body = orjson.loads(orjson.dumps(BODIES.get(str(route))).replace(b"{user_id}", str(ids.get("user_id")).encode()))
-    kind = "application/xml" if raw else "application/json"
-    response = client.request(route.method, path, json=body, data=raw, content_type=kind)
-    answer = response.json() if response.content else {}
-    return response.status_code, {**answer, "request_id": ""}
+@pytest.fixture(scope="module")
+def cast(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Cast]:
+    """Everybody, with a row in every table."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield cast_make()
+        transaction.set_rollback(True)
 
 
-@pytest.mark.parametrize("route", NAMED, ids=str)
-def test_anothers_object_is_as_a_missing_one(
-    api: ApiClient, other_team: Tenant, production: Tenant, route: Route
-) -> None:
-    missing = ask(api, route, {"user_id": uuid4(), "job_id": uuid4(), "client_user_id": "nobody"})
-    assert missing[0] in (400, 404), missing
-    for tenant in (other_team, production):
-        user = user_make(tenant, client_user_id="theirs", fallback_birth_date=date(1980, 1, 1))
-        with team_scope(tenant.context):
-            job = job_create(team=tenant.context, kind="apple_health_import", user_id=user.id, parameters={})
-        assert ask(api, route, {"user_id": user.id, "job_id": job.id, "client_user_id": "theirs"}) == missing
+def _run(statement: str, table: str) -> tuple[int, str]:
+    """How many rows a statement met, or that it is refused."""
+    with undone(), connection.cursor() as cursor:
+        try:
+            with transaction.atomic():
+                cursor.execute(sql.SQL(statement).format(sql.Identifier(table)).as_string())
+                return cursor.rowcount, ""
+        except ProgrammingError as error:
+            return 0, str(error)
 
 
-@pytest.mark.parametrize("route", MANAGED, ids=str)
-def test_anothers_organisation_and_team_are_as_missing_ones(
-    management_api: ApiClient, team: Tenant, other_team: Tenant, route: Route
-) -> None:
-    ours, theirs = team.team, other_team.team
-    base = {"environment": "sandbox", "webhook_id": uuid4()}
-    missing = ask(management_api, route, {**base, "org_id": uuid4(), "team_id": uuid4()})
-    assert missing[0] in (404, 422), missing
-    for ids in (
-        {"org_id": theirs.organisation_id, "team_id": theirs.id},
-        {"org_id": theirs.organisation_id, "team_id": ours.id},
-    ):
-        assert ask(management_api, route, {**base, **ids}) == missing
-    if "<team_id>" in route.route:
-        assert ask(management_api, route, {**base, "org_id": ours.organisation_id, "team_id": theirs.id}) == missing
+def _reached(table: str) -> dict[str, int]:
+    """How many rows each statement without a condition meets."""
+    statements = {"read": "SELECT FROM {}", "changed": _ANYTHING, "removed": "DELETE FROM {}"}
+    return {what: count for what, text in statements.items() if (count := _run(text, table)[0])}
 
 
-def test_an_undocumented_answer_fails_the_test_that_gets_it() -> None:
-    request = RequestFactory().get("/v2/user")
-    for status, body in ((418, b"{}"), (200, b'{"users": "none"}')):
-        response: Any = HttpResponse(body, status=status, content_type="application/json")
-        response.wsgi_request = request
-        request.resolver_match = type("Match", (), {"route": "v2/user"})()
-        with pytest.raises(AssertionError):
-            check_documented(response, "GET", at_management=False)
+def _partitions(table: str) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(_PARTITIONS, [table])
+        return [row[0] for row in cursor.fetchall()]
 
 
-def test_the_routes_checked_here_are_those_that_name_something() -> None:
-    named = {str(route) for route in NAMED}
-    assert {"GET /v2/user/<user_id>", "POST /v2/user/refresh/<user_id>", "POST /v2/link/token"} <= named
-    assert set(BODIES) <= named
+def _row(estate: Estate, model: Table) -> models.Model:
+    with team_scope(estate.tenant.context):
+        found = model._base_manager.first()
+    assert found is not None, f"closed_cast fills no row of {model._meta.db_table}"
+    return found
+
+
+@pytest.mark.parametrize("model", team_owned(), ids=lambda model: model._meta.db_table)
+def test_without_a_scope_no_row_is_met(cast: Cast, model: Table) -> None:
+    _row(cast.theirs, model)
+    for table in (model._meta.db_table, *_partitions(model._meta.db_table)):
+        assert _reached(table) == {}, table
+
+
+@pytest.mark.parametrize("model", team_owned(), ids=lambda model: model._meta.db_table)
+def test_in_a_scope_no_others_row_is_met_or_made(cast: Cast, model: Table) -> None:
+    table = model._meta.db_table
+    for other in cast.others(cast.ours):
+        theirs = _row(other, model)
+        values = {field.attname: getattr(theirs, field.attname) for field in model._meta.local_concrete_fields}
+        with team_scope(cast.ours.tenant.context):
+            met = model._base_manager.filter(team_id=values["team_id"], environment=values["environment"])
+            assert (met.count(), met.update(environment=values["environment"])) == (0, 0)
+            planted = model(**values)
+            with undone(), pytest.raises(ProgrammingError, match="row-level security"), transaction.atomic():
+                planted.save_base(force_insert=True)
+    with team_scope(cast.ours.tenant.context):
+        everything = model._base_manager.count()
+        own = model._base_manager.filter(
+            team_id=cast.ours.tenant.team.pk, environment=str(cast.ours.tenant.context.environment)
+        )
+        assert (own.count(), own.exists()) == (everything, True)
+        count, refusal = _run("UPDATE {} SET environment = 'production'", table)
+    # What may only be added to has no row that an update could meet.
+    assert count == 0
+    assert not refusal or "row-level security" in refusal
+
+
+def test_a_table_that_shows_itself_to_everybody_is_found(cast: Cast) -> None:
+    with undone(), connection.cursor() as cursor:
+        cursor.execute("CREATE TEMP TABLE planted (team_id uuid, environment text)")
+        cursor.execute("INSERT INTO planted VALUES (gen_random_uuid(), 'sandbox')")
+        assert _reached("planted") == {"read": 1, "changed": 1, "removed": 1}

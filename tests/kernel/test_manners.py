@@ -169,17 +169,15 @@ def test_without_redis_requests_go_through(api: ApiClient, settings: Settings) -
 def test_each_answered_request_leaves_one_audit_row(api: ApiClient, team: Tenant) -> None:
     user = user_make(team)
     api.get(f"/v2/user/{user.id}", X_Request_Id="audit-test-1")
-    api.get("/v2/user/00000000-0000-4000-8000-000000000000")
+    nobody = UUID("00000000-0000-4000-8000-000000000000")
+    api.get(f"/v2/user/{nobody}", X_Request_Id="audit-test-2")
+    api.get("/v2/user", {"limit": 0})
+    shared = {"action": "GET /v2/user/<user_id>", "actor_kind": "team_key", "address": "127.0.0.1"}
     with team_scope(team.context):
-        rows = list(AccessRecord.objects.values("action", "user_id", "actor_kind", "request_id", "address"))
+        rows = list(AccessRecord.objects.order_by("pk").values(*shared, "user_id", "request_id", "status_code"))
     assert rows == [
-        {
-            "action": "GET /v2/user/<user_id>",
-            "user_id": user.id,
-            "actor_kind": "team_key",
-            "request_id": "audit-test-1",
-            "address": "127.0.0.1",
-        }
+        {**shared, "user_id": user.id, "request_id": "audit-test-1", "status_code": 200},
+        {**shared, "user_id": nobody, "request_id": "audit-test-2", "status_code": 404},
     ]
 
 

@@ -65,6 +65,7 @@ def test_who_is_signed_in(api: ApiClient, user: User) -> None:
             "user_id": str(user.id),
             "team": {"name": "Our team", "logo_url": None},
             "environment": "sandbox",
+            "sdk_per_device_activity_timeseries": False,
             "region": "us",
         }
     assert api.get("/v2/session").status_code == 403

@@ -202,5 +202,7 @@ def test_staff_see_that_there_is_something_but_not_what(api: ApiClient, team: Te
         assert "jane@example.com" not in text
     assert staff.post(f"/admin/users/demographics/{row.pk}/change/", {}).status_code == 403
     with team_scope(team.context):
-        (record,) = AccessRecord.objects.filter(actor_kind="staff", action__startswith="GET")
+        found = AccessRecord.objects.filter(actor_kind="staff", action__startswith="GET").order_by("pk")
+        lists, (record,) = found.filter(user_id=None), found.exclude(user_id=None)
+        assert [one.object_ids for one in lists] == [{"user_ids": [str(user.id)]}] * 2
     assert record.user_id == user.id

@@ -3,6 +3,7 @@
 from users.models.demographics import Demographics, PatientDetails
 from users.models.diagnoses import Diagnosis, DiagnosisExclusion, DiagnosisRelease
 from users.models.erasure import Erasure
+from users.models.exports import Export
 from users.models.insurance import Insurance, InsuranceCompany, InsuranceDetails, InsuredPerson
 from users.models.payors import Payor, PayorWord
 from users.models.people import User, UserQuerySet
@@ -13,6 +14,7 @@ __all__ = [
     "DiagnosisExclusion",
     "DiagnosisRelease",
     "Erasure",
+    "Export",
     "Insurance",
     "InsuranceCompany",
     "InsuranceDetails",

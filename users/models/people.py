@@ -74,6 +74,8 @@ class User(models.Model):
                 condition=models.Q(deleted_at=None),
                 name="users_user_by_id",
             ),
+            # To count them: a tenth of the size of the others, and read without the table.
+            models.Index(fields=["team", "environment"], condition=models.Q(deleted_at=None), name="users_user_living"),
             # For whoever brings one back.
             models.Index(
                 fields=["team", "environment", "client_user_id"],

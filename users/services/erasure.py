@@ -20,6 +20,7 @@ from django.db.models import F, Q, QuerySet
 from healthsvc.kernel import clock
 from healthsvc.kernel.jobs import enqueue, is_interruption
 from healthsvc.kernel.scope import SystemScope, system_scope
+from management.audit import worker_record
 from users import registry
 from users.constants import (
     ERASURE_BACKOFF_SECONDS,
@@ -177,6 +178,7 @@ def _finish(erasure: Erasure) -> None:
             receipt_signature=receipt.signature,
             receipt_public_key=receipt.public_key,
         )
+        worker_record(team=erasure.context, user_id=user_id, action="erase user", work_id=erasure.pk)
         # Deletions of the same user that were undone.
         Erasure.objects.for_team(erasure.context).filter(user_id=user_id).update(user_id=None)
     log.info("user_erased", erasure_id=str(erasure.pk), rows=sum(erasure.rows_erased.values()))

@@ -15,6 +15,7 @@ from healthsvc.kernel import clock
 from healthsvc.kernel.mail import Letter, LetterRefusedError, MailError, MailServer, address_is_plain, mail_send
 from healthsvc.kernel.principal import Environment, TeamContext
 from healthsvc.kernel.scope import SystemScope, system_scope
+from management.closed import of_living_team
 from management.selectors import team_settings
 from webhooks.constants import DISABLED_GONE, LETTER_ROWS, LETTER_WAIT_MAXIMUM_SECONDS, LETTER_WAIT_MINIMUM_SECONDS
 from webhooks.models import Endpoint
@@ -84,8 +85,8 @@ def _take() -> Disabled | None:
     """The endpoint whose letters have been due longest; they are put off until the next try."""
     now = clock.now()
     with transaction.atomic():
-        due = Endpoint.objects.filter(disabled_tell_at__lte=now).order_by("disabled_tell_at").select_related("health")
-        found = due.select_for_update(no_key=True, skip_locked=True, of=("self",)).first()
+        due = Endpoint.objects.filter(of_living_team(), disabled_tell_at__lte=now).select_related("health")
+        found = due.order_by("disabled_tell_at").select_for_update(no_key=True, skip_locked=True, of=("self",)).first()
         if found is None:
             return None
         disabled_at = found.disabled_at or now

@@ -14,6 +14,7 @@ from healthsvc.kernel.ids import SECRET_CHARACTERS, secret_text
 from healthsvc.kernel.principal import PrincipalKind, TeamContext
 from healthsvc.kernel.rows import team_values
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
+from management.closed import of_living_team
 from webhooks.constants import (
     PORTAL_IDLE_SECONDS,
     PORTAL_LINK_SECONDS,
@@ -62,7 +63,9 @@ def portal_link_find(token: str) -> PortalSession | None:
         return None
     with system_scope(SystemScope.KEY_LOOKUP):
         waiting = PortalSession.objects.filter(opened_at=None, ended_at=None, link_expires_at__gt=clock.now())
-        return waiting.select_related("team").filter(link_hash=keyed_hash("portal-link", token)).first()
+        return (
+            waiting.select_related("team").filter(of_living_team(), link_hash=keyed_hash("portal-link", token)).first()
+        )
 
 
 def portal_open(*, token: str, cookie_before: str = "") -> PortalOpened | None:
@@ -101,7 +104,8 @@ def portal_session_find(cookie: str) -> PortalSession | None:
         living = PortalSession.objects.filter(
             ended_at=None, expires_at__gt=now, last_seen_at__gt=now - timedelta(seconds=PORTAL_IDLE_SECONDS)
         )
-        found = living.select_related("team").filter(cookie_hash=keyed_hash("portal-cookie", cookie)).first()
+        rows = living.select_related("team").filter(of_living_team(), cookie_hash=keyed_hash("portal-cookie", cookie))
+        found = rows.first()
     if found is None or found.last_seen_at is None:
         return None
     if found.last_seen_at <= now - timedelta(seconds=PORTAL_SEEN_SECONDS):

@@ -8,6 +8,8 @@ from django.core.management.commands.migrate import Command as DjangoMigrate
 from django.db import connections
 from psycopg import sql
 
+from management import trail_partitions
+
 
 class Command(DjangoMigrate):
     """Migrate through the `owner` connection, then grant."""
@@ -30,3 +32,4 @@ class Command(DjangoMigrate):
                 "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {}",
             ):
                 cursor.execute(sql.SQL(statement).format(sql.Identifier(role)))
+            trail_partitions.doors_close(cursor, role)

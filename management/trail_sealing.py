@@ -1,0 +1,145 @@
+"""Seals what was written to the audit trail: every team's records of transactions that are all over.
+
+The horizon is the lowest transaction that still runs in this database. Every record below it is there, or never will
+be; so what is sealed is whole, whatever clocks say. A stretch is a transaction: a killed task loses one at most, and of
+two that seal the same stretch the second finds the number taken.
+"""
+
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final, TypeAlias
+from uuid import UUID
+
+import structlog
+from django.db import connection
+
+from healthsvc.kernel import clock
+from healthsvc.kernel.ids import uuid_floor
+from healthsvc.kernel.principal import Environment, TeamContext
+from healthsvc.kernel.rows import team_values
+from healthsvc.kernel.scope import SystemScope, system_scope
+from management import trail_seals
+from management.models import AccessRecord, AccessSeal, TrailMark
+
+log = structlog.get_logger(__name__)
+
+#: Records that one seal covers at most: what is held in memory, and read to find one that was changed.
+ROWS_A_SEAL: Final = 1_000
+#: A run ends after this, and the next goes on.
+RUN_SECONDS: Final = 120.0
+#: Teams are looked for among records with ids from so long before the last look on; a record that is later still is
+#: sealed with its team's next one.
+LOOK_BACK: Final = timedelta(hours=1)
+_MARK: Final = "sealed"
+#: A record's place in the order of sealing: its position and its id.
+Place: TypeAlias = tuple[int, UUID]
+
+#: Transactions of other databases of the same server don't matter, where they can be told.
+_HORIZON: Final = """
+WITH now AS MATERIALIZED (SELECT pg_current_snapshot() AS snapshot),
+running AS (
+    SELECT xid FROM now, pg_snapshot_xip(now.snapshot) AS xid
+     WHERE NOT EXISTS (
+        SELECT FROM pg_locks JOIN pg_stat_activity AS activity ON activity.pid = pg_locks.pid
+         WHERE locktype = 'transactionid' AND granted AND mode = 'ExclusiveLock' AND transactionid = xid::xid
+           AND activity.datname <> current_database())
+)
+SELECT management_trail_offset() + least(
+    (SELECT min(xid::text::bigint) FROM running),
+    pg_snapshot_xmax(now.snapshot)::text::bigint,
+    pg_current_xact_id_if_assigned()::text::bigint) FROM now
+"""
+
+_TEAMS: Final = """
+SELECT DISTINCT team_id, environment FROM management_access_record
+ WHERE id >= %s AND position >= %s AND position < %s ORDER BY team_id, environment
+"""
+
+
+def trail_seal(*, run_seconds: float = RUN_SECONDS) -> int:
+    """Seal every team's finished records; how many those were."""
+    with system_scope(SystemScope.PURGE):
+        return trail_seal_below(horizon(), run_seconds=run_seconds)
+
+
+def horizon() -> int:
+    """Below this position no record can appear any more."""
+    with connection.cursor() as cursor:
+        cursor.execute(_HORIZON)
+        return int(cursor.fetchone()[0])
+
+
+def trail_seal_below(position: int, *, run_seconds: float = RUN_SECONDS) -> int:
+    """Seal every team's records below a position that is a horizon. In the purge scope."""
+    ends_at, looked_at = time.monotonic() + run_seconds, clock.now()
+    mark = TrailMark.objects.filter(pk=_MARK).first()
+    if mark is not None and position < mark.position:
+        log.error("audit_positions_are_behind", position=position, sealed=mark.position)
+        return 0
+    sealed = 0
+    for team in _teams(mark, position):
+        for rows in _stretches(team, position):
+            sealed += rows
+            if time.monotonic() >= ends_at:
+                return sealed
+    TrailMark.objects.update_or_create(pk=_MARK, defaults={"position": position, "seen_at": looked_at})
+    return sealed
+
+
+def head_of(team: TeamContext) -> AccessSeal | None:
+    """The last seal of a team's chain, without its list."""
+    return AccessSeal.objects.for_team(team).defer("entries").order_by("-number").first()
+
+
+def _teams(mark: TrailMark | None, position: int) -> list[TeamContext]:
+    after = UUID(int=0) if mark is None else uuid_floor(mark.seen_at - LOOK_BACK)
+    with connection.cursor() as cursor:
+        cursor.execute(_TEAMS, [after, -1 if mark is None else mark.position, position])
+        return [TeamContext(team_id, Environment(environment)) for team_id, environment in cursor.fetchall()]
+
+
+def records_following(team: TeamContext, after: Place, *, below: int, limit: int) -> list[AccessRecord]:
+    """A team's next records in the order of sealing: after a place, of positions lower than `below`.
+
+    Two queries, each a range of one index: many records may have one position.
+    """
+    position, record_id = after
+    rows = AccessRecord.objects.for_team(team).filter(position__lt=below)
+    found = list(rows.filter(position=position, pk__gt=record_id).order_by("pk")[:limit])
+    later = rows.filter(position__gt=position).order_by("position", "pk")
+    return found + list(later[: limit - len(found)])
+
+
+def _stretches(team: TeamContext, position: int) -> Iterator[int]:
+    """Seal a team's records stretch by stretch; how many each time, 0 where another task was first."""
+    while True:
+        head = head_of(team)
+        after = trail_seals.BEFORE_ALL if head is None else (head.to_position, head.to_id)
+        rows = records_following(team, after, below=position, limit=ROWS_A_SEAL)
+        if not rows:
+            return
+        yield len(rows) if _seal_write(team, head, rows) else 0
+
+
+def _seal_write(team: TeamContext, head: AccessSeal | None, rows: list[AccessRecord]) -> bool:
+    entries = b"".join(map(trail_seals.entry, rows))
+    ids = [row.pk for row in rows]
+    seal = AccessSeal(
+        **team_values(team),
+        number=1 if head is None else head.number + 1,
+        to_position=rows[-1].position,
+        to_id=rows[-1].pk,
+        row_count=len(rows),
+        first_id=min(ids),
+        last_id=max(ids),
+        entries=entries,
+        entries_digest=trail_seals.entries_digest(entries),
+        previous_digest=trail_seals.BEGINNING if head is None else bytes(head.digest),
+        sealed_at=clock.now(),
+    )
+    seal.digest = trail_seals.seal_digest(seal)
+    seal.signature = trail_seals.seal_sign(seal.digest)
+    # Where another task was first, its seal stands, and the next turn goes on from there.
+    AccessSeal.objects.bulk_create([seal], ignore_conflicts=True)
+    return AccessSeal.objects.filter(pk=seal.pk).exists()

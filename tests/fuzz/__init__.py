@@ -1,0 +1,1 @@
+"""Both OpenAPI documents, held against what is answered to whatever they let anybody send."""
