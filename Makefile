@@ -27,7 +27,7 @@ manage: venv-run ## a management command on what `make run` runs: make manage AR
 	@exec $(VENV) -m healthsvc.runtime.attach -- $(VENV) manage.py $(ARGS)
 
 test: venv-dev ## the whole suite on servers of its own: TESTS=tests/users narrows it, PROCESSES=3
-	@exec $(SERVERS) $(VENV) -m pytest -n $(PROCESSES) $(TESTS)
+	@exec $(SERVERS) $(VENV) -m pytest -n $(PROCESSES) --maxschedchunk=16 $(TESTS)
 
 check: venv-dev ## lint, format, types, import layers, migrations, OpenAPI snapshot
 	$(VENV) -m ruff check .

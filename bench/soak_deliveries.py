@@ -43,7 +43,7 @@ class Size:
 
 
 WHOLE: Final = Size(60, 10, 5, 8, 30, 600, 150, 300, ages=False)
-SMALL: Final = Size(40, 2, 1, 3, 5, 20, 12, 120, ages=True)
+SMALL: Final = Size(30, 2, 1, 2, 3, 8, 6, 120, ages=True)
 
 #: After Redis is back, or was emptied, what is committed then must arrive within this without a restart of anything.
 RESUME_SECONDS: Final = 30.0

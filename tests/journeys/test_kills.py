@@ -17,7 +17,7 @@ from tests.journeys.test_from_nothing_to_an_answer import Newcomer, ended
 pytestmark = pytest.mark.slow
 
 #: Of ten records seven are heart rates and two are steps (see the generator).
-RECORDS = 500_000
+RECORDS = 200_000
 HEART_RATES = RECORDS * 7 // 10
 STEPS = RECORDS * 2 // 10
 

@@ -58,8 +58,8 @@ def test_attempts_of_all_webhooks_by_their_filters(
     assert found(webhook_id=second.id) == these((second, first_event), (second, second_event))
     assert found(webhook_id=second.id, message_id=str(first_event)) == these((second, first_event))
     assert (found(webhook_id=uuid4()), found(message_id=uuid4())) == ([], [])
-    newest_first = [str(row.id) for row in reversed(attempts()) if row.team_id == team.team.id]
-    assert ids(management_api, path) == newest_first
+    began = sorted((row.attempted_at, row.id) for row in attempts() if row.team_id == team.team.id)
+    assert ids(management_api, path) == [str(attempt_id) for _, attempt_id in reversed(began)]
     assert codes(management_api.get(path, {"message_id": "msg_1"})) == [(["query", "message_id"], "message_id_parsing")]
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from openapi_spec_validator import validate
 
 from aggregation.catalogue import RESOURCES
 from healthsvc.kernel.scope import SystemScope, system_scope
@@ -27,11 +26,10 @@ def test_every_sample_keeps_to_its_schema() -> None:
     assert [problem for one in event_types().values() for problem in event_problems(envelope_sample(one))] == []
 
 
-def test_every_schema_is_one_and_the_document_with_them_valid() -> None:
+def test_every_schema_is_one() -> None:
     for name in event_types():
         Draft202012Validator.check_schema(event_schema(name))
         assert event_schema(name)["properties"]["data"] not in ({}, None), name
-    validate(document(TEAM_URLCONF))
 
 
 def objects_of(schema: Any) -> Iterator[dict[str, Any]]:

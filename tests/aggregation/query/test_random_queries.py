@@ -28,7 +28,7 @@ from tests.aggregation.query.strategies import (
 
 RESOURCES = [["steps"], ["heartrate"], ["steps", "water"], ["steps", "heartrate"], ["body_temperature"]]
 #: Data sets of each check, and queries over each data set: most of the time goes into making the data up.
-SLOWLY = settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+SLOWLY = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 QUICKLY = settings(SLOWLY, max_examples=12)
 QUERIES = range(3)
 
