@@ -21,7 +21,7 @@ class AggregationConfig(AppConfig):
         event_types_register(event_types())
         users_registry.disconnectors.append(imports_end)
         users_registry.erasers.append(users_registry.Eraser(TABLES, user_portion_erase))
-        users_registry.exporter_register(EXPORTER)
+        users_registry.exporters.append(EXPORTER)
         management_registry.team_erasers.append(
             management_registry.TeamEraser(team_erasure.TABLES, team_erasure.team_portions)
         )

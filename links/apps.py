@@ -29,7 +29,7 @@ class LinksConfig(AppConfig):
         users_registry.connection_counts.append(metrics_selectors.connection_counts)
         users_registry.disconnectors.append(user_disconnect)
         users_registry.erasers.append(users_registry.Eraser(TABLES, user_portion_erase))
-        users_registry.exporter_register(EXPORTER)
+        users_registry.exporters.append(EXPORTER)
         management_registry.team_erasers.append(
             management_registry.TeamEraser(team_erasure.TABLES, team_erasure.team_portions)
         )

@@ -16,7 +16,7 @@ from management.storage import default_storage
 from management.trail_seals import PERSONS_OWN
 
 TABLES: Final = frozenset(model._meta.db_table for model in (IdempotentReply, StoredFile, BackgroundJob, AccessRecord))
-_ROWS: Final = 500
+_ROWS: Final = 2_000
 #: Bytes are removed one file after another, perhaps far away.
 _FILES: Final = 20
 

@@ -22,6 +22,6 @@ class UsersConfig(AppConfig):
         management_registry.team_erasers.append(
             management_registry.TeamEraser(team_erasure.tables(), team_erasure.team_portions, is_referred_to=True)
         )
-        registry.exporter_register(parts.USERS)
-        registry.exporter_register(parts.MANAGEMENT)
+        registry.exporters.append(parts.USERS)
+        registry.exporters.append(parts.MANAGEMENT)
         registry.disconnectors.append(exports_end)

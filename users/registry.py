@@ -91,9 +91,3 @@ class Exporter:
 
 #: In the order of the archive, from the lowest app up.
 exporters: list[Exporter] = []
-
-
-def exporter_register(exporter: Exporter) -> None:
-    """Add what an app exports; of an app that is made ready again, as tests do, once."""
-    if exporter not in exporters:
-        exporters.append(exporter)

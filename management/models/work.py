@@ -101,7 +101,14 @@ class IdempotentReply(ReplyRow):
             choice_check("state", ReplyState.values, "management_idempotent_reply"),
             environment_check("management_idempotent_reply"),
         ]
-        indexes = [models.Index(fields=["expires_at"], name="idempotent_reply_expiry")]
+        indexes = [
+            models.Index(fields=["expires_at"], name="idempotent_reply_expiry"),
+            models.Index(
+                fields=["team", "environment", "user_id"],
+                condition=models.Q(user_id__isnull=False),
+                name="idempotent_reply_of_user",
+            ),
+        ]
 
 
 class OrganisationReply(ReplyRow):

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
+from django.apps.registry import Apps
 from django.db import connection, models
-from django.test.utils import isolate_apps
 
 from healthsvc.kernel.scope import SystemScope, system_scope
 from tests.factories import Tenant, user_make
@@ -62,12 +62,14 @@ def test_no_eraser_answers_for_what_holds_nothing_of_a_person() -> None:
     assert set(answered) - tables(PERSONAL) == set()
 
 
-@isolate_apps("links")
 def test_a_new_table_that_nobody_registers_is_found() -> None:
+    elsewhere = Apps()
+
     class Planted(models.Model):
         user_id = models.UUIDField()
 
         class Meta:
+            apps = elsewhere
             app_label = "links"
             db_table = "links_planted"
 
@@ -75,6 +77,7 @@ def test_a_new_table_that_nobody_registers_is_found() -> None:
         parent = models.ForeignKey(Planted, models.CASCADE)
 
         class Meta:
+            apps = elsewhere
             app_label = "links"
             db_table = "links_planted_child"
 
@@ -82,6 +85,7 @@ def test_a_new_table_that_nobody_registers_is_found() -> None:
         planted_id = models.UUIDField()
 
         class Meta:
+            apps = elsewhere
             app_label = "links"
             db_table = "links_planted_by_name"
 

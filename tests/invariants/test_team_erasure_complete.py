@@ -7,9 +7,9 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.apps.registry import Apps
 from django.db import connection, models
 from django.db.models import Q
-from django.test.utils import isolate_apps
 
 from healthsvc.kernel.principal import Environment
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
@@ -176,12 +176,14 @@ def test_lists_of_teams_are_known() -> None:
     assert found == set(TEAMS_BY_LIST)
 
 
-@isolate_apps("links")
 def test_a_new_table_that_nobody_registers_is_found() -> None:
+    elsewhere = Apps()
+
     class Planted(models.Model):
         team_id = models.UUIDField()
 
         class Meta:
+            apps = elsewhere
             app_label = "links"
             db_table = "links_planted"
 
@@ -189,6 +191,7 @@ def test_a_new_table_that_nobody_registers_is_found() -> None:
         parent = models.ForeignKey(Planted, models.CASCADE)
 
         class Meta:
+            apps = elsewhere
             app_label = "links"
             db_table = "links_planted_child"
 
@@ -196,6 +199,7 @@ def test_a_new_table_that_nobody_registers_is_found() -> None:
         planted_id = models.UUIDField()
 
         class Meta:
+            apps = elsewhere
             app_label = "links"
             db_table = "links_planted_by_name"
 
