@@ -123,7 +123,7 @@ class SourcePriorityViewSet(ServiceViewSet):
         many = isinstance(data, list)
         given = SourcePriorityBody(data=data, many=many)
         if not given.is_valid():
-            raise invalid(from_serializer_errors(given.errors, ("body",)))
+            raise invalid(from_serializer_errors(given.errors, ("body",), given))
         listed = given.validated_data if many else [given.validated_data]
         return [PriorityChange(str(one["data_type"]), one["priorities"]) for one in listed]
 

@@ -65,8 +65,26 @@ def _requests(tenant: Tenant, targets: Targets) -> None:
             status_code=200,
         )
 
+    def insert_page() -> None:
+        access_record(
+            team=tenant.context,
+            actor_kind=PrincipalKind.TEAM_KEY,
+            actor_id=str(one),
+            action="GET /v2/user",
+            ids={},
+            status_code=200,
+            user_ids=people,
+        )
+
+    people = [uuid4() for _ in range(100)]
+    candidates = {
+        "without a record": silent,
+        "with its record": asked,
+        "insert": insert,
+        "insert, a page of 100 people": insert_page,
+    }
     with team_scope(tenant.context):
-        found = medians({"without a record": silent, "with its record": asked, "insert": insert}, rounds=_ROUNDS)
+        found = medians(candidates, rounds=_ROUNDS)
     table("Get one user, and the record of it", found, "without a record")
     targets.at_most("a request with its record / without", found["with its record"] / found["without a record"], 1.5)
 

@@ -246,7 +246,8 @@ def working(folder: Path, receiver: Receiver) -> Iterator[dict[str, str]]:
         environment = _environment(receiver, redis.client_url)
         worker: Worker = worker_make(0, environment, folder)
         worker.child.start()
-        stack.callback(worker.child.stop)
+        # At once: asked to end, it would wait for the request that hangs.
+        stack.callback(worker.child.kill)
         yield environment
 
 

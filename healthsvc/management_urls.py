@@ -13,6 +13,7 @@ urlpatterns = [
     path("metrics", metrics),
     path("", include("management.urls")),
     path("", include("management.management_urls")),
+    path("", include("users.management_urls")),
     path("", include("webhooks.management_urls")),
 ]
 

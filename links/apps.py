@@ -11,7 +11,7 @@ class LinksConfig(AppConfig):
     def ready(self) -> None:
         """Check the catalogue, name our events, and answer what the apps below ask."""
         from aggregation import registry as aggregation_registry
-        from links import device_selectors, introspection, metrics_selectors, selectors, team_erasure
+        from links import brand, device_selectors, introspection, metrics_selectors, selectors, team_erasure
         from links.catalogue import catalogue
         from links.connectors.registry import registry_check
         from links.erasure import TABLES, user_portion_erase
@@ -24,8 +24,10 @@ class LinksConfig(AppConfig):
 
         registry_check()
         management_registry.provider_slugs.append(catalogue)
+        management_registry.scoped_provider_slugs.append(selectors.provider_slugs_scoped)
         event_types_register(EVENT_TYPES)
         users_registry.connected_sources.append(selectors.connected_sources)
+        users_registry.team_logo_urls.append(brand.team_logo_url)
         users_registry.connection_counts.append(metrics_selectors.connection_counts)
         users_registry.disconnectors.append(user_disconnect)
         users_registry.erasers.append(users_registry.Eraser(TABLES, user_portion_erase))

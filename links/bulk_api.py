@@ -57,6 +57,7 @@ class BulkViewSet(ServiceViewSet):
         """Connections from tokens that another system held; each is told and backfilled as if it were new."""
         bulk_room_check(self.team)
         body = self.body(BulkImportBody)
+        self.users_named(one.user_id for one in body["connections"])
         provider = provider_get(body["provider"])
         op = bulk_import_begin(team=self.team, provider=provider, recipes=body["connections"])
         return self._answered(op, body["wait_for_completion"], "user_ids_imported")
@@ -72,6 +73,7 @@ class BulkViewSet(ServiceViewSet):
         """A backfill of each user's connection; data that have not changed change nothing."""
         bulk_room_check(self.team)
         body = self.body(BulkTriggerBody)
+        self.users_named(body["user_ids"])
         provider = provider_get(body["provider"])
         op = bulk_trigger_begin(team=self.team, provider=provider, user_ids=body["user_ids"])
         return self._answered(op, body["wait_for_completion"], "user_ids_triggered")
@@ -86,6 +88,7 @@ class BulkViewSet(ServiceViewSet):
     def pause(self, request: Request) -> Response:
         """No pulls of these users' connections until they connect or are refreshed again."""
         body = self.body(BulkPauseBody)
+        self.users_named(body["user_ids"])
         provider = provider_get(body["provider"])
         paused = bulk_pause(team=self.team, provider=provider, user_ids=body["user_ids"])
         return Response({"success": True, "paused": paused})
@@ -103,7 +106,7 @@ class BulkViewSet(ServiceViewSet):
         page = connections_export(
             self.team, provider=body["provider"], user_ids=body.get("user_ids"), next_token=body.get("next_token")
         )
-        self.users_named(one.user_id for one in page.connections)
+        self.users_named(body.get("user_ids") or [one.user_id for one in page.connections])
         return Response({"data": [_recipe_json(one) for one in page.connections], "next_token": page.next_token})
 
     @extend_schema(

@@ -6,7 +6,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
-from healthsvc.kernel.fields import FlagField, TextField, UUIDTextField
+from healthsvc.kernel.fields import FlagField, TextField, UUIDTextField, WholeNumberField
 from links.catalogue import catalogue
 from links.constants import BULK_ITEMS_MAXIMUM
 from links.services.bulk import Recipe
@@ -69,7 +69,7 @@ class RecipeShape(Serializer):
     access_token = TokenField(max_length=_TOKEN_MAXIMUM_CHARACTERS)
     refresh_token = TokenField(max_length=_TOKEN_MAXIMUM_CHARACTERS)
     provider_id = PrintedField(max_length=200, help_text="The account's own id at the provider.")
-    expires_at = serializers.IntegerField(
+    expires_at = WholeNumberField(
         min_value=0, max_value=_EPOCH_MAXIMUM_SECONDS, help_text="When the access token expires, Unix seconds."
     )
     oauth_scopes = serializers.ListField(

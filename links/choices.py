@@ -37,10 +37,13 @@ def shared_resources(provider: Provider) -> tuple[SharedResource, ...]:
     return tuple(_shared(provider, name) for name in provider.resources)
 
 
-def choices_of(provider: Provider, required: Collection[str] = ()) -> tuple[Choice, ...]:
-    """What the person can leave out, in the pages' order; nothing where it is all or nothing.
+def choices_of(
+    provider: Provider, required: Collection[str] = (), optional: Collection[str] = ()
+) -> tuple[Choice, ...]:
+    """What the person can leave out, in the pages' order, with what they can't; nothing where it is all or nothing.
 
-    `required`: scopes without which the team connects nothing.
+    `required`: scopes without which the team connects nothing; `optional`: those that it asks for as well. What of both
+    the provider's resources don't take is told too: nothing is asked for that the person was not told of.
     """
     base = frozenset(provider.oauth.base_scopes if provider.oauth else ())
     groups: dict[tuple[str, ...], list[str]] = {}
@@ -54,9 +57,9 @@ def choices_of(provider: Provider, required: Collection[str] = ()) -> tuple[Choi
         Choice(f"more_{number}", (), (scope,), on_top=provider.scope_words[scope])
         for number, scope in enumerate(provider.scopes_on_top, start=1)
     ]
+    found += _asked_by_team(provider, [*required, *optional])
     found = [replace(one, fixed=True, needed=True) if set(one.scopes) & set(required) else one for one in found]
-    left = sum(not choice.fixed for choice in found)
-    return tuple(found) if left > 1 or (left and any(choice.needed for choice in found)) else ()
+    return tuple(found) if _is_a_choice(found) else _all_there_is(found)
 
 
 def scopes_left_out(choices: Collection[Choice], kept: Collection[str]) -> list[str]:
@@ -69,7 +72,28 @@ def scopes_left_out(choices: Collection[Choice], kept: Collection[str]) -> list[
 def is_something(choices: Collection[Choice], kept: Collection[str]) -> bool:
     """Whether at least one resource is left to share."""
     told = [choice for choice in choices if choice.on_top is None]
-    return any(choice.needed or (choice.name in kept and not choice.fixed) for choice in told)
+    kept_any = any(choice.needed or (choice.name in kept and not choice.fixed) for choice in told)
+    return kept_any or all(choice.fixed for choice in told)
+
+
+def _asked_by_team(provider: Provider, scopes: Collection[str]) -> list[Choice]:
+    """Scopes that only the team asks for. Named by their scope: what stands there must not change under a name."""
+    unknown = dict.fromkeys(scope for scope in scopes if scope not in provider.scopes)
+    words = f"A permission under {provider.name}'s own name for it; {provider.name} says what it opens"
+    return [Choice(f"scope {scope}", (), (scope,), on_top=ResourceWords(scope, words)) for scope in unknown]
+
+
+def _is_a_choice(found: Collection[Choice]) -> bool:
+    """Whether something can be left out such that a resource stays."""
+    free = sum(not choice.fixed for choice in found)
+    return free > 1 or (free == 1 and is_something(found, ()))
+
+
+def _all_there_is(found: Collection[Choice]) -> tuple[Choice, ...]:
+    """Everything as fixed, where the team needs more than the resources tell of; else nothing to tell."""
+    if not any(choice.needed and choice.on_top for choice in found):
+        return ()
+    return tuple(replace(choice, fixed=True) for choice in found)
 
 
 def _shared(provider: Provider, name: str) -> SharedResource:

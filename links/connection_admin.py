@@ -176,6 +176,7 @@ class RevocationAdmin(PersonalAdmin):
         "attempts",
         "error_code",
         "not_before",
+        "give_up_at",
         "lease_until",
         "created_at",
         "ended_at",

@@ -127,9 +127,11 @@ TOKEN_REFUSALS_MAXIMUM: Final = 3
 #: Who revokes a grant keeps others from it for so long; longer than the calls it takes.
 REVOCATION_LEASE_SECONDS: Final = 120
 #: Seconds before the next attempt at a revocation, by how many failed; the last one repeats.
-REVOCATION_BACKOFF_SECONDS: Final = (30, 120, 600, 1800, 3600, 2 * 3600)
-#: A grant that could not be revoked for so long is given up.
-REVOCATION_GIVE_UP_SECONDS: Final = 3 * 24 * 3600
+REVOCATION_BACKOFF_SECONDS: Final = (30, 120, 600, 1800, 3600, 2 * 3600, 6 * 3600, 12 * 3600, 24 * 3600)
+#: A grant that could not be revoked for so long is given up, and its tokens are wiped.
+REVOCATION_GIVE_UP_SECONDS: Final = 30 * 24 * 3600
+#: Sooner where its person or team is erased, but not before it was tried for so long.
+REVOCATION_TRIED_SECONDS: Final = 3 * 24 * 3600
 #: Those that ended are kept this long, without tokens, for whoever asks what became of them.
 REVOCATION_KEPT_SECONDS: Final = 30 * 24 * 3600
 #: Revocations that one run of the sweep wakes.

@@ -1,7 +1,7 @@
 """Erasing a user: connections and whatever a person or their telephone held goes, once their grants are taken back.
 
 A revocation that is still owed keeps its tokens and its connection, and with them the user's row: without the tokens
-the vendor would go on sending. It is tried for days, then given up, so the erasure waits no longer than that.
+the vendor would go on sending. It was tried since the deletion; the erasure has it tried once more, and waits for that.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,8 +27,9 @@ from links.models import (
     SessionToken,
     SignInToken,
 )
+from links.services.revocations import NOT_REVOKED, revocations_last_call
 from links.states import RevocationStatus
-from users.registry import ErasureWaits
+from users.registry import GRANTS_NOT_REVOKED, ErasureWaits
 
 TABLES: Final = frozenset(
     model._meta.db_table
@@ -62,8 +63,11 @@ def user_portion_erase(team: TeamContext, user_id: UUID) -> Mapping[str, int]:
         if ids:
             # Nothing is opened: what is sealed under a key that was lost goes too.
             found = rows.model._default_manager.filter(pk__in=ids).only("pk")
-            return {rows.model._meta.db_table: found.delete()[0]}
-    if Revocation.objects.for_team(team).filter(user_id=user_id).exists():
+            standing = found.filter(NOT_REVOKED).count() if rows.model is Revocation else 0
+            return {rows.model._meta.db_table: found.delete()[0], GRANTS_NOT_REVOKED: standing}
+    owed = Revocation.objects.for_team(team).filter(user_id=user_id)
+    if owed.exists():
+        revocations_last_call(owed)
         raise ErasureWaits
     return {}
 

@@ -17,7 +17,7 @@ _USER_HELP = "The user to link; only where a team key is shown without a link to
 class RegionField(TextField):
     """A region of the interface's enumeration."""
 
-    default_error_messages = {"enum": "Not a region."}
+    default_error_messages = {"enum": "Not a region; the API's document has them."}
 
     def to_internal_value(self, data: Any) -> str:
         """The region."""

@@ -29,7 +29,7 @@ def requirement_of(team: TeamContext, provider: Provider) -> Requirement:
 
     Whatever a login that knows no scopes gives, nobody could grant more of it.
     """
-    if provider.oauth is None or not provider.oauth.has_scopes:
+    if not provider.asks_for_scopes:
         return Requirement()
     found = ScopeRequirement.objects.for_team(team).filter(provider=provider.slug).first()
     return Requirement(tuple(found.required_scopes), tuple(found.optional_scopes)) if found else Requirement()

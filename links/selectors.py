@@ -67,6 +67,11 @@ def provider_name(slug: str) -> ProviderName | None:
     return ProviderName(provider_find(slug).name, logo_url(slug)) if slug in catalogue() else None
 
 
+def provider_slugs_scoped() -> list[str]:
+    """The slugs of providers whose login asks a person for scopes."""
+    return [slug for slug, provider in catalogue().items() if provider.asks_for_scopes]
+
+
 def provider_works(provider: Provider, environment: Environment, registered: Collection[str] = ()) -> bool:
     """Whether a person can log in to it in a browser, here and now. `registered`: where the team itself is registered.
 

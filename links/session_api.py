@@ -14,6 +14,7 @@ from healthsvc.kernel.principal import Principal, PrincipalKind
 from healthsvc.kernel.scope import team_scope
 from healthsvc.kernel.typing import JSONObject
 from links.constants import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
+from links.models import DeviceSession
 from links.services import sessions
 from links.services.link_codes import link_code_create, link_code_exchange
 from links.session_selectors import session_expires_at, session_get, session_page, standing_json
@@ -96,6 +97,11 @@ class LinkCodeExchangeViewSet(ServiceViewSet):
         found = link_code_exchange(code=given["code"], address=hooks.client_address(request._request))
         with team_scope(found.team):
             standing = standing_json(found.team, found.user_id)
+            caller = Principal(
+                kind=PrincipalKind.LINK_TOKEN, key_id=found.code_id, team=found.team, user_id=found.user_id
+            )
+            action, ids = f"{request.method} {self._route(request)}", {"user_id": str(found.user_id)}
+            hooks.audit_writer()(request=request, principal=caller, action=action, ids=ids)
         return Response({"sign_in_token": found.sign_in_token, **standing})
 
 
@@ -157,14 +163,14 @@ class SessionTokenViewSet(ServiceViewSet):
     )
     def revoke(self, request: Request) -> Response:
         """End the session at once. A token that is unknown is answered alike (RFC 7009)."""
-        sessions.session_sign_out(**self.body(RefreshTokenBody))
+        session = sessions.session_sign_out(**self.body(RefreshTokenBody))
+        if session is not None:
+            with team_scope(session.context):
+                self._tell(request, session)
         return Response({"success": True})
 
     def _pair(self, request: Request, pair: sessions.SessionPair) -> Response:
         session = pair.session
-        principal = Principal(
-            kind=PrincipalKind.DEVICE_SESSION, key_id=session.pk, team=session.context, user_id=session.user_id
-        )
         body: JSONObject = {
             "access_token": pair.access_token,
             "refresh_token": pair.refresh_token,
@@ -175,10 +181,16 @@ class SessionTokenViewSet(ServiceViewSet):
         }
         with team_scope(session.context):
             body |= standing_json(session.context, session.user_id)
-            action = f"{request.method} {self._route(request)}"
-            ids = {"user_id": str(session.user_id), "session_id": str(session.pk)}
-            hooks.audit_writer()(request=request, principal=principal, action=action, ids=ids)
+            self._tell(request, session)
         return Response(body)
+
+    def _tell(self, request: Request, session: DeviceSession) -> None:
+        principal = Principal(
+            kind=PrincipalKind.DEVICE_SESSION, key_id=session.pk, team=session.context, user_id=session.user_id
+        )
+        action = f"{request.method} {self._route(request)}"
+        ids = {"user_id": str(session.user_id), "session_id": str(session.pk)}
+        hooks.audit_writer()(request=request, principal=principal, action=action, ids=ids)
 
 
 class SessionViewSet(ServiceViewSet):

@@ -31,6 +31,7 @@ from links.models import (
 )
 from links.services.connections import user_disconnect
 from links.services.hooks import application_hooks_drop
+from links.services.revocations import revocations_last_call
 from links.states import RevocationStatus
 from management.registry import TeamErasureWaits
 from management.team_erasure import rows_erased
@@ -67,7 +68,10 @@ def team_portions(team: TeamContext) -> Iterator[int]:
     for rows in _rows(team):
         yield from rows_erased(rows)
     subscribed = ProviderHook.objects.filter(application_id__in=applications.values("pk"))
-    if Revocation.objects.for_team(team).exists() or subscribed.exists():
+    owed = Revocation.objects.for_team(team)
+    if owed.exists() or subscribed.exists():
+        with transaction.atomic():
+            revocations_last_call(owed)
         raise TeamErasureWaits
     yield from rows_erased(applications)
 

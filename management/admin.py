@@ -13,10 +13,11 @@ from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 
 from healthsvc.kernel.errors import ServiceError
-from healthsvc.kernel.principal import Environment
+from healthsvc.kernel.principal import Environment, PrincipalKind
 from management import organisation_admin as organisation_admin  # registers its views
 from management import services
 from management import trail_admin as trail_admin  # registers its views
+from management.audit import organisation_record
 from management.brand_admin import TeamLogoAdmin, TeamSettingsAdmin
 from management.models import (
     BackgroundJob,
@@ -128,6 +129,9 @@ class TeamAdmin(KeepingAdmin):
                 key = services.team_key_create(
                     team=team, environment=environment, label="made in the admin", created_by=_author(request)
                 )
+                ids = {"team_id": str(team.pk), "key_id": str(key.key_id)}
+                _noted(request, team.organisation_id, f"admin make {environment} key", ids)
+                self.log_change(request, team, f"Made the {environment} key {key.key_id}.")
                 shown.append(KeyShown(f"{environment} key of {team.name}", key.text))
         return keys_shown(request, self, shown)
 
@@ -147,8 +151,16 @@ class KeyAdmin(ReadOnlyAdmin):
     @admin.action(description="Revoke", permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """End the chosen keys at once."""
-        for key_id in list(queryset.values_list("pk", flat=True)):
-            _revoke(request, key_id)
+        for key in list(queryset):
+            with transaction.atomic():
+                if _revoke(request, key.pk):
+                    organisation_id, ids = self.whose(key)
+                    _noted(request, organisation_id, f"admin revoke {self.opts.label_lower}", ids)
+                    self.log_change(request, key, "Revoked.")
+
+    def whose(self, key: Any) -> tuple[UUID, dict[str, str]]:
+        """The organisation whose trail has what is done to a key, and the ids that say which key."""
+        return key.organisation_id, {"key_id": str(key.pk)}
 
 
 @admin.register(TeamKey)
@@ -158,6 +170,10 @@ class TeamKeyAdmin(KeyAdmin):
     list_display = ["label", "ends_with", "team", "environment", "created_at", "last_used_at", "revoked_at"]
     list_select_related = ["team"]
     search_fields = ["=public_id", "label", "=team__id"]
+
+    def whose(self, key: TeamKey) -> tuple[UUID, dict[str, str]]:
+        """The team's organisation; the team is named too."""
+        return key.team.organisation_id, {"team_id": str(key.team_id), "key_id": str(key.pk)}
 
     @admin.display(description="ends with")
     def ends_with(self, key: TeamKey) -> str:
@@ -193,10 +209,23 @@ def _author(request: HttpRequest) -> str:
     return f"staff {request.user.pk}"
 
 
-def _revoke(request: HttpRequest, key_id: UUID) -> None:
+def _noted(request: HttpRequest, organisation_id: UUID, action: str, ids: dict[str, str]) -> None:
+    """Who of the staff did something to an organisation's key, in the organisation's own trail."""
+    organisation_record(
+        request=request,
+        organisation_id=organisation_id,
+        actor_kind=PrincipalKind.STAFF,
+        actor_id=str(request.user.pk),
+        action=action,
+        ids=ids,
+    )
+
+
+def _revoke(request: HttpRequest, key_id: UUID) -> bool:
     try:
         services.key_revoke(key_id=key_id)
     except ServiceError as error:
         messages.error(request, refusal_sentence(error))
-        return
+        return False
     messages.success(request, "Revoked.")
+    return True

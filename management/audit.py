@@ -16,7 +16,7 @@ from healthsvc.kernel.principal import Principal, PrincipalKind, TeamContext
 from healthsvc.kernel.rows import team_values
 from management.models import AccessRecord, OrganisationRecord
 
-#: People that one record names; no page shows more.
+#: People that one record names. No page shows more; a request that changes more leaves several records.
 _USERS_NAMED_MAXIMUM: Final = 500
 
 
@@ -29,11 +29,21 @@ def request_record(
     status_code: int = 200,
     user_ids: Sequence[UUID] = (),
 ) -> None:
-    """Write who called what. Management calls that act for a team in one environment are in the team's trail."""
+    """Write who called what. Management calls that act for a team in one environment are in the team's trail.
+
+    Others are in the organisation's where they changed something; what was read there or refused is in the log alone.
+    """
     if principal.team is None:
         changed = request.method not in SAFE_METHODS and status_code < 400
         if principal.organisation_id is not None and changed:
-            _organisation_record(request, principal, principal.organisation_id, action, ids)
+            organisation_record(
+                request=request._request,
+                organisation_id=principal.organisation_id,
+                actor_kind=principal.kind,
+                actor_id=str(principal.key_id),
+                action=action,
+                ids=ids,
+            )
         return
     access_record(
         team=principal.team,
@@ -48,17 +58,24 @@ def request_record(
     )
 
 
-def _organisation_record(
-    request: Request, principal: Principal, organisation_id: UUID, action: str, ids: dict[str, str]
+def organisation_record(
+    *,
+    request: HttpRequest,
+    organisation_id: UUID,
+    actor_kind: PrincipalKind,
+    actor_id: str,
+    action: str,
+    ids: dict[str, str],
 ) -> None:
+    """One row of an organisation's trail: who changed what."""
     OrganisationRecord.objects.create(
         organisation_id=organisation_id,
-        actor_kind=principal.kind,
-        actor_id=str(principal.key_id),
+        actor_kind=actor_kind,
+        actor_id=actor_id,
         action=action,
         object_ids=ids,
-        request_id=getattr(request._request, "request_id", ""),
-        address=client_address(request._request),
+        request_id=getattr(request, "request_id", ""),
+        address=client_address(request),
         occurred_at=clock.now(),
     )
 
@@ -109,20 +126,29 @@ def access_record(
 ) -> None:
     """One row of the trail, in one statement. `ids` are identifiers only: a `user_id` says whose data it was.
 
-    `user_ids` are those of a page of people.
+    `user_ids` are those of a page of people, or of a change to many: more than 500 are in more rows.
     """
-    AccessRecord.objects.create(
-        **team_values(team),
-        user_id=uuid_parse(ids.get("user_id", "")),
-        actor_kind=actor_kind,
-        actor_id=actor_id,
-        action=action,
-        object_ids=_named(ids, user_ids),
-        request_id=request_id,
-        address=address,
-        occurred_at=clock.now(),
-        status_code=status_code,
-    )
+    users = list(dict.fromkeys(user_ids))
+    records = [
+        AccessRecord(
+            **team_values(team),
+            user_id=uuid_parse(ids.get("user_id", "")),
+            actor_kind=actor_kind,
+            actor_id=actor_id,
+            action=action,
+            object_ids=_named(ids, users[start : start + _USERS_NAMED_MAXIMUM]),
+            request_id=request_id,
+            address=address,
+            occurred_at=clock.now(),
+            status_code=status_code,
+        )
+        for start in range(0, max(len(users), 1), _USERS_NAMED_MAXIMUM)
+    ]
+    if len(records) == 1:
+        # Without a transaction around it, which would be two more ways to the database.
+        records[0].save(force_insert=True)
+    else:
+        AccessRecord.objects.bulk_create(records)
 
 
 def _named(ids: Mapping[str, str], user_ids: Sequence[UUID]) -> dict[str, Any]:

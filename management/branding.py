@@ -49,10 +49,17 @@ def web_origin(address: str, *, schemes: frozenset[str] = _SECURE) -> str | None
         port = parts.port
     except ValueError:
         return None
-    if parts.scheme not in schemes or "@" in parts.netloc or not parts.hostname:
+    if parts.scheme not in schemes or "@" in parts.netloc or not parts.hostname or port == 0:
         return None
     origin = f"{parts.scheme}://{parts.hostname}" + (f":{port}" if port else "")
     return origin if _ORIGIN.fullmatch(origin) and ".." not in origin else None
+
+
+def web_address(address: str, *, schemes: frozenset[str] = _SECURE) -> str | None:
+    """An address as pages show it, its scheme in lower case; None for one that they never would."""
+    scheme, mark, rest = address.partition("://")
+    written = f"{scheme.lower()}{mark}{rest}"
+    return written if web_origin(written, schemes=schemes) else None
 
 
 def logo_media_type(content: bytes) -> LogoMediaType | None:

@@ -4,28 +4,42 @@ The trail says who read or changed a person's data, also after there are none: t
 holds ids and addresses; the address a person called from with a credential of their own is theirs, and goes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 from uuid import UUID
 
 from django.db.models import Model, QuerySet
 
 from healthsvc.kernel.principal import TeamContext
-from management.models import AccessRecord, BackgroundJob, IdempotentReply, StoredFile
-from management.storage import default_storage
+from management.files import files_empty, files_forget
+from management.models import AccessNamed, AccessRecord, BackgroundJob, IdempotentReply, StoredFile
 from management.trail_seals import PERSONS_OWN
 
-TABLES: Final = frozenset(model._meta.db_table for model in (IdempotentReply, StoredFile, BackgroundJob, AccessRecord))
+TABLES: Final = frozenset(
+    model._meta.db_table for model in (IdempotentReply, StoredFile, BackgroundJob, AccessRecord, AccessNamed)
+)
+#: Of these the rows stay.
+EMPTIED: Final = frozenset({AccessRecord._meta.db_table})
 _ROWS: Final = 2_000
-#: Bytes are removed one file after another, perhaps far away.
-_FILES: Final = 20
+
+
+def user_portion_begin(team: TeamContext, user_id: UUID) -> Callable[[TeamContext, UUID], Mapping[str, int]]:
+    """Remove the bytes of some files, outside of a transaction; what erases their rows, or else other rows, in one.
+
+    Interrupted between the two, the row is still there, and it is done again.
+    """
+    emptied = files_empty(StoredFile.objects.for_team(team).filter(user_id=user_id))
+
+    def portion(team: TeamContext, user_id: UUID) -> Mapping[str, int]:
+        return _counted(StoredFile, files_forget(emptied)) or user_portion_erase(team, user_id)
+
+    return portion
 
 
 def user_portion_erase(team: TeamContext, user_id: UUID) -> Mapping[str, int]:
-    """Erase some of what this app keeps of a user; how many rows, by table. In the caller's transaction."""
+    """Erase some of what this app keeps of a user but files; how many rows, by table. In the caller's transaction."""
     return (
         _removed(IdempotentReply.objects.for_team(team).filter(user_id=user_id))
-        or _files_removed(team, user_id)
         or _removed(BackgroundJob.objects.for_team(team).filter(user_id=user_id))
         or _addresses_emptied(team, user_id)
     )
@@ -34,17 +48,6 @@ def user_portion_erase(team: TeamContext, user_id: UUID) -> Mapping[str, int]:
 def _removed(rows: QuerySet[IdempotentReply] | QuerySet[BackgroundJob]) -> dict[str, int]:
     ids = list(rows.values_list("pk", flat=True)[:_ROWS])
     return _counted(rows.model, rows.filter(pk__in=ids).delete()[0] if ids else 0)
-
-
-def _files_removed(team: TeamContext, user_id: UUID) -> dict[str, int]:
-    """The bytes before the row: interrupted between the two, the row is still there and it is done again."""
-    rows = StoredFile.objects.for_team(team).filter(user_id=user_id)
-    # Held, so that nobody seals the file again under another name meanwhile.
-    found = list(rows.select_for_update().order_by("pk").values_list("pk", "storage_name")[:_FILES])
-    storage = default_storage()
-    for _pk, name in found:
-        storage.delete(name)
-    return _counted(StoredFile, rows.filter(pk__in=[pk for pk, _name in found]).delete()[0] if found else 0)
 
 
 def _addresses_emptied(team: TeamContext, user_id: UUID) -> dict[str, int]:

@@ -7,19 +7,42 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from healthsvc.kernel.exporting import ExportedFile, ExportPart, Piece, UnreadableError, own_rows, table_part
+from healthsvc.kernel.exporting import ExportedFile, ExportPart, Piece, UnreadableError, internal, table_part
 from healthsvc.kernel.principal import TeamContext
+from management.constants import JobStatus
 from management.files import file_chunks
-from management.models import AccessRecord, BackgroundJob, IdempotentReply, StoredFile
+from management.models import AccessNamed, AccessRecord, BackgroundJob, IdempotentReply, StoredFile
+from management.trail_selectors import user_record_ids
 
 #: The purpose of the archives themselves, which are in no archive.
 ARCHIVE_PURPOSE: Final = "user_export_archive"
+#: The kind of the background job that makes one.
+ARCHIVE_JOB: Final = "user_export"
 _PAGE: Final = 200
 _PER_FILE: Final = 1
 
 LEFT_OUT: Final[Mapping[str, str]] = {
+    AccessNamed._meta.db_table: "an index: in which records of many users one is named; those records are exported",
     IdempotentReply._meta.db_table: "copies of answers, kept for hours to answer a repeat; what they tell is exported",
 }
+
+
+def _records(team: TeamContext, user_id: UUID) -> QuerySet[Any]:
+    return AccessRecord.objects.for_team(team).filter(pk__in=user_record_ids(team, user_id))
+
+
+def _record_of_one(user_id: UUID, record: dict[str, Any]) -> dict[str, Any]:
+    """Without the others whom a page showed."""
+    if "user_ids" not in record["object_ids"]:
+        return record
+    ids = {**record["object_ids"], "user_ids": [one for one in record["object_ids"]["user_ids"] if one == str(user_id)]}
+    return {**record, "object_ids": ids}
+
+
+def _jobs(team: TeamContext, user_id: UUID) -> QuerySet[Any]:
+    """Without the one that is making this archive: it would be told as running for ever."""
+    jobs = BackgroundJob.objects.for_team(team).filter(user_id=user_id)
+    return jobs.exclude(kind=ARCHIVE_JOB, status__in=[JobStatus.QUEUED, JobStatus.RUNNING])
 
 
 def _documents(team: TeamContext, user_id: UUID) -> QuerySet[Any]:
@@ -53,13 +76,33 @@ def _document_pieces(file: StoredFile) -> Iterator[Piece] | None:
 
 
 PARTS: Final = (
-    table_part("management.access_records", AccessRecord, own_rows(AccessRecord)),
-    table_part("management.background_jobs", BackgroundJob, own_rows(BackgroundJob)),
+    table_part(
+        "management.access_records",
+        AccessRecord,
+        _records,
+        left_out=internal("position"),
+        shown=_record_of_one,
+        about="The audit trail: who read or changed what of yours, when, and from which address.",
+    ),
+    table_part(
+        "management.background_jobs",
+        BackgroundJob,
+        _jobs,
+        left_out=internal("lease_until", "checkpoint"),
+        about="Long work on your data, such as reading an uploaded file, and what came of it; not the making of this.",
+    ),
     table_part(
         "management.stored_files",
         StoredFile,
         _documents,
         left_out={"storage_name": "where the service keeps the bytes; they are in management/files/<id>"},
+        about="Documents that are kept: what each is for, its size, and when it came.",
     ),
-    ExportPart("management.files", frozenset({StoredFile._meta.db_table}), _document_files),
+    ExportPart(
+        "management.files",
+        frozenset({StoredFile._meta.db_table}),
+        _document_files,
+        about="The documents themselves as they were stored, under the ids of stored_files.jsonl.",
+        pattern="management/files/<id>",
+    ),
 )

@@ -1,13 +1,16 @@
 """Stored files: a row for each, its bytes sealed in the configured storage."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import reduce
 from itertools import islice
+from operator import or_
 from typing import Final
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.ids import uuid_ordered
@@ -20,6 +23,8 @@ from management.storage import default_storage
 #: A file without a row is let be this long: its row may be about to be written.
 ROWLESS_SECONDS: Final = 24 * 3600
 _SWEEP_BATCH: Final = 500
+#: Bytes are removed one file after another.
+_EMPTIED_AT_ONCE: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,20 @@ def files_sweep() -> int:
                     storage.delete(name)
                     removed += 1
     return removed
+
+
+def files_empty(rows: QuerySet[StoredFile]) -> list[StoredFile]:
+    """Remove the bytes of some of these files, perhaps far away, so outside of a transaction; which files."""
+    found = list(rows.order_by("pk")[:_EMPTIED_AT_ONCE])
+    for file in found:
+        default_storage().delete(file.storage_name)
+    return found
+
+
+def files_forget(emptied: Sequence[StoredFile]) -> int:
+    """Remove the rows of files without bytes; how many. One that was sealed again meanwhile has bytes, and stays."""
+    same = [Q(pk=file.pk, storage_name=file.storage_name) for file in emptied]
+    return StoredFile.objects.filter(reduce(or_, same)).delete()[0] if same else 0
 
 
 def file_remove(file: StoredFile) -> None:

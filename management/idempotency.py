@@ -25,7 +25,7 @@ from healthsvc.kernel.crypto import keyed_hash
 from healthsvc.kernel.errors import ErrorCode, Problem, ServiceError, invalid
 from healthsvc.kernel.ids import uuid_parse
 from healthsvc.kernel.json_io import json_encode
-from healthsvc.kernel.principal import Principal
+from healthsvc.kernel.principal import Principal, TeamContext
 from healthsvc.kernel.rows import team_values
 from management.constants import (
     REPLY_KEPT_SECONDS,
@@ -41,6 +41,13 @@ _NOT_KEPT = frozenset({401, 403, 405, 409, 413, 415, 422, 429})
 _CLAIM = "_healthsvc_claimed_reply"
 _UNDOABLE = "_healthsvc_reply_undoable"
 _REPLAYED_HEADERS = ("Location",)
+
+
+def replies_forget(team: TeamContext, user_id: UUID) -> int:
+    """Remove what was answered about a user who is deleted; how many answers. A repeat is a first request again, also
+    where the deletion is undone. In the transaction of the deletion, which holds the user's row.
+    """
+    return IdempotentReply.objects.for_team(team).filter(user_id=user_id).delete()[0]
 
 
 class DatabaseReplyKeeper:
@@ -184,8 +191,10 @@ def _user_id(request: Request, response: Response) -> UUID | None:
     named = match.kwargs.get("user_id") if match else None
     if isinstance(named, UUID):
         return named
-    answered = response.data.get("user_id") if isinstance(response.data, dict) else None
-    for value in (answered, named, _body_user_id(request)):
+    data = response.data if isinstance(response.data, dict) else {}
+    refusal = data.get("detail")
+    told = refusal.get("user_id") if isinstance(refusal, dict) else None
+    for value in (data.get("user_id"), told, named, _body_user_id(request)):
         found = value if isinstance(value, UUID) else uuid_parse(str(value))
         if found:
             return found

@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from management import organisation_selectors, services
+from management import organisation_selectors, selectors, services
 from management.key_serializers import (
     KeyRotateBody,
     ManagementKeyAnswer,
@@ -74,10 +74,11 @@ class TeamKeyViewSet(EnvironmentPathViewSet):
         """A new key, shown only in this answer. Any number may live side by side."""
         body = self.body(TeamKeyBody)
         made = services.team_key_create(
-            team=self.team_seen(body["team_id"]),
+            team=self.team_here(body["team_id"]),
             environment=self.environment,
             label=body["label"],
             created_by=self.created_by,
+            expires_at=body.get("expires_at"),
         )
         self.told(team_id=body["team_id"], api_key_id=made.key_id)
         row = organisation_selectors.team_key_get(made.key_id)
@@ -91,9 +92,12 @@ class TeamKeyViewSet(EnvironmentPathViewSet):
         tags=_TAGS,
     )
     def delete_many(self, request: Request) -> Response:
-        """End keys at once."""
+        """End keys at once; of a deleted team too, so that bringing it back revives none of them."""
+        teams = selectors.teams_visible(self.principal, self.organisation_id, with_deleted=True)
         ended = services.team_keys_delete(
-            teams=self.teams, environment=self.environment, key_ids=self.query(TeamKeyDeleteQuery)["api_key_id"]
+            teams=teams.filter(region=self.region),
+            environment=self.environment,
+            key_ids=self.query(TeamKeyDeleteQuery)["api_key_id"],
         )
         self.told(**{f"api_key_{place}": key_id for place, key_id in enumerate(ended.deleted)})
         return Response({"success": ended.deleted, "failure": [], "not_found": ended.not_found})
@@ -158,6 +162,7 @@ class ManagementKeyViewSet(OrganisationPathViewSet):
             role=body["role"],
             team_ids=body.get("team_role_bindings") or [],
             created_by=self.created_by,
+            expires_at=body.get("expires_at"),
         )
         self.told(key_id=row.pk)
         return _secret({**management_key_json(row), "key": made.text})

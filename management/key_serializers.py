@@ -7,8 +7,10 @@ from uuid import UUID
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
-from healthsvc.kernel.fields import RepeatedField, TextField, UUIDTextField, WholeNumberField
+from healthsvc.kernel import clock
+from healthsvc.kernel.fields import InstantField, RepeatedField, TextField, UUIDTextField, WholeNumberField
 from healthsvc.kernel.principal import Environment
+from healthsvc.kernel.strict import StrictSerializer
 from management.constants import (
     CREATED_BY_KEY,
     KEY_LABEL_MAXIMUM_CHARACTERS,
@@ -19,6 +21,22 @@ from management.constants import (
 )
 from management.keys import team_key_prefix
 from management.models import ManagementKey, TeamKey
+
+
+class KeyEndField(InstantField):
+    """When a key ends; nothing, or null, for one that lives until it is deleted."""
+
+    default_error_messages = {"key_end_past": "Must be in the future; leave it out for a key without an end."}
+
+    def __init__(self) -> None:
+        super().__init__(required=False, allow_null=True, help_text="Absent or null: until it is deleted.")
+
+    def to_internal_value(self, data: Any) -> Any:
+        """The instant."""
+        ends_at = super().to_internal_value(data)
+        if ends_at <= clock.now():
+            self.fail("key_end_past")
+        return ends_at
 
 
 @extend_schema_serializer(component_name="TeamRoleBinding")
@@ -49,11 +67,12 @@ class TeamKeyListQuery(serializers.Serializer[Any]):
 
 
 @extend_schema_serializer(component_name="CreateTeamAPIKeyBody")
-class TeamKeyBody(serializers.Serializer[Any]):
+class TeamKeyBody(StrictSerializer):
     """A new key."""
 
     label = TextField(max_length=KEY_LABEL_MAXIMUM_CHARACTERS, trim_whitespace=True)  # type: ignore[assignment]
     team_id = UUIDTextField()
+    expires_at = KeyEndField()
 
 
 class TeamKeyDeleteQuery(serializers.Serializer[Any]):
@@ -65,7 +84,7 @@ class TeamKeyDeleteQuery(serializers.Serializer[Any]):
 
 
 @extend_schema_serializer(component_name="RotateKeyBody")
-class KeyRotateBody(serializers.Serializer[Any]):
+class KeyRotateBody(StrictSerializer):
     """How long the key before lives on."""
 
     overlap_seconds = WholeNumberField(
@@ -115,12 +134,13 @@ class ManagementKeyListQuery(serializers.Serializer[Any]):
 
 
 @extend_schema_serializer(component_name="CreateManagementKeyBody")
-class ManagementKeyBody(serializers.Serializer[Any]):
+class ManagementKeyBody(StrictSerializer):
     """A new key. A team_admin needs bindings, an org_admin has none."""
 
     label = TextField(max_length=KEY_LABEL_MAXIMUM_CHARACTERS, trim_whitespace=True)  # type: ignore[assignment]
     role = serializers.ChoiceField(choices=KeyRole.choices)
     team_role_bindings = BindingsField(required=False, allow_null=True)
+    expires_at = KeyEndField()
 
 
 @extend_schema_serializer(component_name="PatchManagementKeyBody")

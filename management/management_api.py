@@ -7,8 +7,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from healthsvc.kernel.errors import ErrorCode, ServiceError, not_found
-from healthsvc.kernel.principal import Environment, Role, TeamContext
+from healthsvc.kernel.errors import not_found
+from healthsvc.kernel.principal import Environment, TeamContext
 from management import organisation_selectors, selectors, services
 from management.models import Team
 from management.organisation_base import OrganisationPathViewSet
@@ -131,9 +131,7 @@ class TeamViewSet(OrganisationPathViewSet):
         """Change what the body names, all of it or nothing. The integration_team_id is for org_admin keys."""
         self.team_seen(team_id)
         changes = self.body(TeamPatchBody)
-        if "integration_team_id" in changes and self.principal.role is not Role.ORG_ADMIN:
-            raise ServiceError(ErrorCode.NOT_ALLOWED, "Only an org_admin key may change the integration_team_id.")
-        return Response(_whole(services.team_patch(team_id=team_id, changes=changes)))
+        return Response(_whole(services.team_patch(team_id=team_id, changes=changes, role=self.principal.role)))
 
     @extend_schema(
         operation_id="delete_team_in_org", summary="Delete team in org", responses={200: None}, tags=["Teams"]

@@ -72,6 +72,7 @@ class EnvironmentPathViewSet(OrganisationPathViewSet):
 
     environment: Environment
     region: str
+    teams_anywhere: TeamInOrganisation
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Read both; 422 where they are no such."""
@@ -85,4 +86,15 @@ class EnvironmentPathViewSet(OrganisationPathViewSet):
         if problems:
             raise invalid(problems)
         self.environment, self.region = Environment(env), region
+        self.teams_anywhere = self.teams
         self.teams = self.teams.filter(region=region)
+
+    def team_here(self, team_id: UUID) -> Team:
+        """A team of this region that the key may see, or 404, which tells where one of another region is."""
+        team = self.teams_anywhere.filter(pk=team_id).first()
+        if team is None:
+            raise not_found()
+        if team.region != self.region:
+            message = f"This team is in the region {team.region}: use …/{self.environment}/{team.region}."
+            raise ServiceError(ErrorCode.NOT_FOUND, message)
+        return team

@@ -8,6 +8,9 @@ from healthsvc.kernel.principal import TeamContext
 #: Every slug that a team's `link_providers` may name.
 provider_slugs: list[Callable[[], Collection[str]]] = []
 
+#: Those of them whose login asks a person for scopes, so that a team may require some.
+scoped_provider_slugs: list[Callable[[], Collection[str]]] = []
+
 #: Whether words name events, whole or by their beginning, so that a team's `event_type_prefixes` may have them.
 event_prefix_rules: list[Callable[[str], bool]] = []
 
@@ -29,6 +32,8 @@ class TeamEraser:
     portions: Callable[[TeamContext], Iterator[int]]
     #: Others' rows refer to these, whatever of them waits: asked only where nobody waits.
     is_referred_to: bool = False
+    #: What it writes down needs what the others erase: asked before them.
+    is_first: bool = False
 
 
 #: In the order of the apps, from the lowest up. What is above is erased first, for its rows refer to those below.
@@ -38,6 +43,11 @@ team_erasers: list[TeamEraser] = []
 def provider_slugs_known() -> frozenset[str]:
     """The slugs of every provider there is."""
     return frozenset(slug for slugs in provider_slugs for slug in slugs())
+
+
+def provider_slugs_scoped() -> frozenset[str]:
+    """The slugs of the providers whose login asks a person for scopes."""
+    return frozenset(slug for slugs in scoped_provider_slugs for slug in slugs())
 
 
 def is_event_prefix(text: str) -> bool:

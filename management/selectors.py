@@ -25,11 +25,12 @@ class TeamPage:
     next_cursor: str | None
 
 
-def teams_visible(principal: Principal, organisation_id: UUID) -> TeamInOrganisation:
+def teams_visible(principal: Principal, organisation_id: UUID, *, with_deleted: bool = False) -> TeamInOrganisation:
     """The organisation's teams that a management key may see; 404 where the organisation is not its own."""
     if principal.organisation_id != organisation_id:
         raise not_found()
-    teams = Team.objects.for_organisation(organisation_id).living()
+    teams = Team.objects.for_organisation(organisation_id)
+    teams = teams if with_deleted else teams.living()
     return teams.filter(pk__in=principal.team_ids) if principal.role is Role.TEAM_ADMIN else teams
 
 

@@ -38,7 +38,7 @@ class TeamItem(serializers.Serializer[Any]):
 
     id = serializers.UUIDField()
     name = serializers.CharField()
-    created_on = serializers.DateTimeField(source="created_at")
+    created_on = serializers.DateTimeField(source="created_at", format=None)
     region = serializers.ChoiceField(choices=Region.choices)
     integration_team_id = serializers.CharField(allow_null=True)
 

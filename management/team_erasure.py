@@ -11,7 +11,9 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from healthsvc.kernel.principal import TeamContext
+from management.files import files_empty, files_forget
 from management.models import (
+    AccessNamed,
     AccessRecord,
     AccessSeal,
     BackgroundJob,
@@ -24,16 +26,13 @@ from management.models import (
     TeamSettings,
 )
 from management.registry import TeamEraser
-from management.storage import default_storage
 from management.trail_seals import PERSONS_OWN
 
 _REMOVED: Final = (IdempotentReply, BackgroundJob, TeamAccessToken, TeamSettings, TeamLogo, ScopeRequirement)
 #: The trail and its seals, and the keys that it names: ids and digests.
-_KEPT: Final = (AccessRecord, AccessSeal, TeamKey)
+_KEPT: Final = (AccessRecord, AccessNamed, AccessSeal, TeamKey)
 TABLES: Final = frozenset(model._meta.db_table for model in (*_REMOVED, *_KEPT, StoredFile))
 _ROWS: Final = 1_000
-#: Bytes are removed one file after another, perhaps far away.
-_FILES: Final = 20
 
 
 def rows_erased(rows: QuerySet[Any], *, most: int = _ROWS) -> Iterator[int]:
@@ -73,18 +72,10 @@ def team_portions(team: TeamContext) -> Iterator[int]:
 
 def _files_erased(team: TeamContext) -> Iterator[int]:
     """The bytes before the row: interrupted between the two, the row is still there and it is done again."""
-    storage = default_storage()
-    while True:
+    while emptied := files_empty(StoredFile.objects.for_team(team)):
         with transaction.atomic():
-            # Held, so that nobody seals the file again under another name meanwhile.
-            rows = StoredFile.objects.for_team(team).select_for_update().order_by("pk")
-            found = list(rows.values_list("pk", "storage_name")[:_FILES])
-            for _pk, name in found:
-                storage.delete(name)
-            StoredFile.objects.filter(pk__in=[pk for pk, _name in found]).delete()
-        if not found:
-            return
-        yield len(found)
+            removed = files_forget(emptied)
+        yield removed
 
 
 #: What this app keeps; asked after all others.

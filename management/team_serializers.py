@@ -1,14 +1,15 @@
 """Shapes of organisations, teams, their switches and scope requirements at the management address."""
 
 from typing import Any, Final
+from uuid import UUID
 
-from drf_spectacular.utils import extend_schema_serializer
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from healthsvc.kernel.fields import FlagField, RepeatedField, TextField, UUIDTextField, WholeNumberField
 from healthsvc.kernel.principal import Environment
 from healthsvc.kernel.typing import JSONObject
-from management.branding import color_problem
+from management.branding import WEB_SCHEMES, color_problem, web_address
 from management.constants import (
     BRAND_TEXT_MAXIMUM_CHARACTERS,
     INTEGRATION_TEAM_ID_MAXIMUM_CHARACTERS,
@@ -22,6 +23,13 @@ from management.models import Organisation, ScopeRequirement, Team, TeamSettings
 
 ENVIRONMENTS: Final = [str(item) for item in Environment]
 _EMAIL_MAXIMUM: Final = 254
+#: What else stands against an address on a page.
+_PLAIN: Final = (
+    "Its host is a name or an IPv4 address in ASCII, with a port up to 65535 at most; it holds no name or password"
+    " before the host, and no space, quote, comma, semicolon or backslash."
+)
+#: All bits off and all bits on (RFC 9562): what others take for no team, or for every one.
+_NO_IDS: Final = (UUID(int=0), UUID(int=2**128 - 1))
 _BRAND: Final = (
     "company_name",
     "company_website",
@@ -51,13 +59,27 @@ class _ColorField(TextField):
         return color
 
 
-class _WebAddressField(serializers.URLField):
-    """An address of the web."""
+@extend_schema_field({"type": "string", "format": "uri"})
+class _PictureAddressField(TextField):
+    """An address that the pages may take a picture from."""
 
     def to_internal_value(self, data: Any) -> str:
-        address: str = super().to_internal_value(data)
-        if not address.lower().startswith(("https://", "http://")):
-            raise serializers.ValidationError("Must begin with https:// or http://.", code="url_scheme")
+        address = web_address(super().to_internal_value(data))
+        if address is None:
+            message = f"Must be an address that begins with https://. {_PLAIN}"
+            raise serializers.ValidationError(message, code="url_invalid")
+        return address
+
+
+class _WebsiteField(TextField):
+    """Empty, or an address that the pages may lead to."""
+
+    def to_internal_value(self, data: Any) -> str:
+        given = super().to_internal_value(data)
+        address = web_address(given, schemes=WEB_SCHEMES) if given else given
+        if address is None:
+            message = f"Must be an address that begins with https:// or http://. {_PLAIN}"
+            raise serializers.ValidationError(message, code="url_invalid")
         return address
 
 
@@ -66,7 +88,9 @@ class BrandPatchBody(serializers.Serializer[Any]):
     """What the team shows of itself; null leaves as it is, an empty text clears."""
 
     company_name = TextField(required=False, allow_null=True, allow_blank=True, max_length=NAME_MAXIMUM_CHARACTERS)
-    company_website = TextField(required=False, allow_null=True, allow_blank=True, max_length=URL_MAXIMUM_CHARACTERS)
+    company_website = _WebsiteField(
+        required=False, allow_null=True, allow_blank=True, max_length=URL_MAXIMUM_CHARACTERS
+    )
     support_email = serializers.EmailField(required=False, allow_null=True, allow_blank=True, max_length=_EMAIL_MAXIMUM)
     support_contact = TextField(
         required=False, allow_null=True, allow_blank=True, max_length=BRAND_TEXT_MAXIMUM_CHARACTERS
@@ -94,7 +118,7 @@ class _SwitchesBody(serializers.Serializer[Any]):
     critical_result_notification_email = serializers.EmailField(
         required=False, allow_null=True, max_length=_EMAIL_MAXIMUM, help_text="Null: nobody is written to."
     )
-    logo_url = _WebAddressField(
+    logo_url = _PictureAddressField(
         required=False, allow_null=True, max_length=URL_MAXIMUM_CHARACTERS, help_text="Null takes it away."
     )
     reject_duplicate_connection = FlagField(
@@ -129,6 +153,12 @@ class TeamCreateBody(_SwitchesBody):
         help_text="Your own name for the team; unique among the organisation's teams.",
     )
     brand_information = BrandBody(required=False, allow_null=True)
+
+    def validate_id(self, value: UUID | None) -> UUID | None:
+        """Any but the two that stand for none and for all."""
+        if value in _NO_IDS:
+            raise serializers.ValidationError("The nil and the max UUID are nobody's.", code="uuid_reserved")
+        return value
 
 
 @extend_schema_serializer(component_name="UpdateOrgTeamBody")

@@ -6,8 +6,8 @@ two that seal the same stretch the second finds the number taken.
 """
 
 import time
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Final, TypeAlias
 from uuid import UUID
 
@@ -28,10 +28,11 @@ log = structlog.get_logger(__name__)
 ROWS_A_SEAL: Final = 1_000
 #: A run ends after this, and the next goes on.
 RUN_SECONDS: Final = 120.0
-#: Teams are looked for among records with ids from so long before the last look on; a record that is later still is
-#: sealed with its team's next one.
+#: An id is made so long before its transaction gets a number, at most: clocks differ, and requests take their time.
 LOOK_BACK: Final = timedelta(hours=1)
-_MARK: Final = "sealed"
+MARK: Final = "sealed"
+_LOOKED: Final = "looked"
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
 #: A record's place in the order of sealing: its position and its id.
 Place: TypeAlias = tuple[int, UUID]
 
@@ -51,6 +52,9 @@ SELECT management_trail_offset() + least(
     pg_current_xact_id_if_assigned()::text::bigint) FROM now
 """
 
+#: The number of a transaction of its own: what has a higher one begins to write later.
+_FOLLOWING: Final = "SELECT management_trail_offset() + pg_current_xact_id()::text::bigint"
+
 _TEAMS: Final = """
 SELECT DISTINCT team_id, environment FROM management_access_record
  WHERE id >= %s AND position >= %s AND position < %s ORDER BY team_id, environment
@@ -60,31 +64,56 @@ SELECT DISTINCT team_id, environment FROM management_access_record
 def trail_seal(*, run_seconds: float = RUN_SECONDS) -> int:
     """Seal every team's finished records; how many those were."""
     with system_scope(SystemScope.PURGE):
-        return trail_seal_below(horizon(), run_seconds=run_seconds)
+        following = _position(_FOLLOWING)
+        return trail_seal_below(horizon(), following=following, run_seconds=run_seconds)
+
+
+def teams_seal(teams: Iterable[TeamContext]) -> int:
+    """Seal the finished records of these teams, however old those are; how many. In the purge scope."""
+    position = horizon()
+    return sum(rows for team in teams for rows in _stretches(team, position))
 
 
 def horizon() -> int:
     """Below this position no record can appear any more."""
+    return _position(_HORIZON)
+
+
+def _position(statement: str) -> int:
     with connection.cursor() as cursor:
-        cursor.execute(_HORIZON)
+        cursor.execute(statement)
         return int(cursor.fetchone()[0])
 
 
-def trail_seal_below(position: int, *, run_seconds: float = RUN_SECONDS) -> int:
-    """Seal every team's records below a position that is a horizon. In the purge scope."""
+def trail_seal_below(position: int, *, following: int | None = None, run_seconds: float = RUN_SECONDS) -> int:
+    """Seal every team's records below a position that is a horizon. In the purge scope.
+
+    `following`: no transaction from there on has begun to write; `position` itself where nothing else runs.
+    """
     ends_at, looked_at = time.monotonic() + run_seconds, clock.now()
-    mark = TrailMark.objects.filter(pk=_MARK).first()
+    marks = TrailMark.objects.in_bulk([MARK, _LOOKED])
+    mark, looked = marks.get(MARK), marks.get(_LOOKED)
     if mark is not None and position < mark.position:
         log.error("audit_positions_are_behind", position=position, sealed=mark.position)
         return 0
     sealed = 0
-    for team in _teams(mark, position):
+    # Without both, an older release may have passed records: then all are looked at.
+    sealed_below, seen_at = (-1, _EPOCH) if mark is None or looked is None else (mark.position, mark.seen_at)
+    for team in _teams(sealed_below, position, seen_at):
         for rows in _stretches(team, position):
             sealed += rows
             if time.monotonic() >= ends_at:
                 return sealed
-    TrailMark.objects.update_or_create(pk=_MARK, defaults={"position": position, "seen_at": looked_at})
+    if looked is None or position >= looked.position:
+        # All that ran at that look is over. Moved any earlier, the look would pass what a long transaction wrote.
+        seen_at = seen_at if looked is None else looked.seen_at
+        _mark(_LOOKED, position if following is None else following, looked_at)
+    _mark(MARK, position, seen_at)
     return sealed
+
+
+def _mark(name: str, position: int, seen_at: datetime) -> None:
+    TrailMark.objects.update_or_create(pk=name, defaults={"position": position, "seen_at": seen_at})
 
 
 def head_of(team: TeamContext) -> AccessSeal | None:
@@ -92,10 +121,9 @@ def head_of(team: TeamContext) -> AccessSeal | None:
     return AccessSeal.objects.for_team(team).defer("entries").order_by("-number").first()
 
 
-def _teams(mark: TrailMark | None, position: int) -> list[TeamContext]:
-    after = UUID(int=0) if mark is None else uuid_floor(mark.seen_at - LOOK_BACK)
+def _teams(sealed: int, position: int, seen_at: datetime) -> list[TeamContext]:
     with connection.cursor() as cursor:
-        cursor.execute(_TEAMS, [after, -1 if mark is None else mark.position, position])
+        cursor.execute(_TEAMS, [uuid_floor(seen_at - LOOK_BACK), sealed, position])
         return [TeamContext(team_id, Environment(environment)) for team_id, environment in cursor.fetchall()]
 
 

@@ -9,11 +9,9 @@ from typing import Final
 from uuid import UUID
 
 import orjson
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from healthsvc.kernel import signing
 from healthsvc.kernel.clock import utc_text
-from healthsvc.kernel.crypto import keyed_hash
 from healthsvc.kernel.principal import PrincipalKind
 from management.models import AccessRecord, AccessSeal
 
@@ -24,6 +22,7 @@ BEGINNING: Final = bytes(32)
 BEFORE_ALL: Final = (-1, UUID(int=0))
 _ID_BYTES: Final = 16
 ENTRY_BYTES: Final = 32
+_PURPOSE: Final = "audit-seal"
 
 
 def record_digest(record: AccessRecord) -> bytes:
@@ -83,22 +82,14 @@ def seal_digest(seal: AccessSeal) -> bytes:
 
 def seal_sign(digest: bytes) -> bytes:
     """The Ed25519 signature of a seal's digest."""
-    return _signing_key().sign(digest)
+    return signing.sign(_PURPOSE, digest)
 
 
 def signature_is_true(seal: AccessSeal) -> bool:
     """Whether this service's key signed the seal's digest. The key is never taken from the row."""
-    try:
-        Ed25519PublicKey.from_public_bytes(public_key()).verify(bytes(seal.signature), bytes(seal.digest))
-    except InvalidSignature:
-        return False
-    return True
+    return signing.signature_is_true(public_key(), bytes(seal.signature), bytes(seal.digest))
 
 
 def public_key() -> bytes:
     """What a seal's signature is checked with."""
-    return _signing_key().public_key().public_bytes_raw()
-
-
-def _signing_key() -> Ed25519PrivateKey:
-    return Ed25519PrivateKey.from_private_bytes(keyed_hash("audit-seal", "signing key"))
+    return signing.public_key(_PURPOSE)

@@ -3,15 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
+
+from django.db.models import QuerySet
 
 from healthsvc.kernel.ids import uuid_floor
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.rows import TeamQuerySet
 from healthsvc.kernel.scope import team_scope
 from management.constants import PAGE_SIZE
-from management.models import AccessRecord, AccessSeal, OrganisationRecord
+from management.models import AccessNamed, AccessRecord, AccessSeal, OrganisationRecord
 
 #: Records that a page looks at where a filter has no index of its own; then the page ends, however few it found.
 LOOKED_AT_MAXIMUM: Final = 5_000
@@ -53,7 +55,9 @@ class AccessPage:
 def access_page(
     team: TeamContext, *, filters: AccessFilters = AccessFilters(), cursor: UUID | None = None, limit: int
 ) -> AccessPage:
-    """One page of a team's trail. One query; one more where a filter has no index."""
+    """One page of a team's trail. One query; one more where a filter has no index, or is a user."""
+    if filters.user_id is not None:
+        return _user_page(team, filters.user_id, filters, cursor, limit)
     wanted = filters.equal()
     loose = {name: wanted.pop(name) for name in _LOOSE if name in wanted}
     rows = _in_time(AccessRecord.objects.for_team(team).filter(**wanted), filters).order_by("-pk")
@@ -67,6 +71,44 @@ def access_page(
     if len(found) > limit:
         return AccessPage(found[:limit], found[limit - 1].pk)
     return AccessPage(found, edge)
+
+
+def user_record_ids(team: TeamContext, user_id: UUID) -> QuerySet[AccessRecord, UUID]:
+    """Ids of the records that name a user: as the one whose data it was, or among others."""
+    own = AccessRecord.objects.for_team(team).filter(user_id=user_id).values_list("pk", flat=True)
+    named = AccessNamed.objects.for_team(team).filter(user_id=user_id).values_list("record_id", flat=True)
+    return own.union(named)
+
+
+def _user_page(team: TeamContext, user_id: UUID, filters: AccessFilters, cursor: UUID | None, limit: int) -> AccessPage:
+    """The ids that name the user, out of two indexes; then their records, held against all other filters."""
+    others = {name: value for name, value in filters.equal().items() if name != "user_id"}
+    bounded = others or filters.after is not None or filters.before is not None
+    most = max(LOOKED_AT_MAXIMUM, limit + 1) if bounded else limit + 1
+    ids = _user_ids_before(team, user_id, filters, cursor, most)
+    rows = _in_time(AccessRecord.objects.for_team(team).filter(pk__in=ids, **others), filters)
+    found = list(rows.order_by("-pk")[: limit + 1])
+    if len(found) > limit:
+        return AccessPage(found[:limit], found[limit - 1].pk)
+    return AccessPage(found, ids[-1] if len(ids) == most else None)
+
+
+def _user_ids_before(
+    team: TeamContext, user_id: UUID, filters: AccessFilters, cursor: UUID | None, most: int
+) -> list[UUID]:
+    """The newest such ids, so many at most. One query."""
+    bounds: dict[str, Any] = {}
+    if filters.after is not None:
+        bounds["gte"] = uuid_floor(filters.after - _SLACK)
+    if cursor is not None or filters.before is not None:
+        ends = [cursor] if filters.before is None else [cursor, uuid_floor(filters.before + _SLACK)]
+        bounds["lt"] = min(end for end in ends if end is not None)
+    own = AccessRecord.objects.for_team(team).filter(user_id=user_id)
+    named = AccessNamed.objects.for_team(team).filter(user_id=user_id)
+    own = own.filter(**{f"pk__{name}": value for name, value in bounds.items()}).order_by("-pk")
+    named = named.filter(**{f"record_id__{name}": value for name, value in bounds.items()}).order_by("-record_id")
+    first = own.values_list("pk", flat=True)[:most]
+    return list(first.union(named.values_list("record_id", flat=True)[:most]).order_by("-id")[:most])
 
 
 def access_records(team: TeamContext, filters: AccessFilters) -> Iterator[AccessRecord]:

@@ -29,14 +29,19 @@ class _TimesQuery(Serializer):
     before = InstantField(required=False, help_text="Until just before this instant.")
 
 
-class _FilterQuery(_TimesQuery):
-    user_id = serializers.UUIDField(required=False, help_text="Whose data it was, also after an erasure.")
+class _PersonFilterQuery(_TimesQuery):
     actor_kind = serializers.ChoiceField(required=False, choices=ACTOR_KINDS)
     actor_id = TextField(required=False, max_length=64, help_text="The key, session, staff login or piece of work.")
-    action = TextField(required=False, max_length=200, help_text="The whole action, such as `GET /v2/user/<user_id>`.")
+    action = TextField(
+        required=False, max_length=200, help_text="As records have it, such as `GET /v2/user/<user_id>`."
+    )
     request_id = TextField(required=False, max_length=64)
     address = TextField(required=False, max_length=45)
     status_code = WholeNumberField(required=False, min_value=100, max_value=599)
+
+
+class _FilterQuery(_PersonFilterQuery):
+    user_id = serializers.UUIDField(required=False, help_text="Whose data it was, also after an erasure.")
 
 
 class AccessListQuery(_FilterQuery):
@@ -52,8 +57,8 @@ class AccessExportQuery(_FilterQuery):
     form = serializers.ChoiceField(default=str(ExportFormat.JSONL), choices=[str(form) for form in ExportFormat])
 
 
-class PersonAccessQuery(_TimesQuery):
-    """Which records of one user are wanted."""
+class PersonAccessQuery(_PersonFilterQuery):
+    """Which records of one user are wanted; filters combine."""
 
     next_cursor = serializers.UUIDField(required=False, help_text="The cursor of the page before.")
     limit = WholeNumberField(default=LIST_LIMIT, min_value=1, max_value=LIST_LIMIT_MAXIMUM)

@@ -13,9 +13,9 @@ from healthsvc.kernel.ids import uuid_floor
 from healthsvc.kernel.principal import Environment, TeamContext
 from healthsvc.kernel.scope import SystemScope, system_scope
 from management import trail_seals
-from management.models import AccessRecord, AccessSeal
+from management.models import AccessRecord, AccessSeal, TrailMark
 from management.trail_partitions import kept_from
-from management.trail_sealing import Place, records_following
+from management.trail_sealing import MARK, Place, records_following
 
 #: Faults that are named; the rest is counted.
 NAMED_MAXIMUM: Final = 100
@@ -76,10 +76,25 @@ class Verification:
 
 
 def teams_with_trail() -> Iterator[TeamContext]:
-    """Every team that has a chain, in order. In the staff scope or a wider one."""
-    teams = AccessSeal.objects.filter(number=1).order_by("team_id", "environment")
-    for team_id, environment in teams.values_list("team_id", "environment").iterator():
-        yield TeamContext(team_id, Environment(environment))
+    """Every team that has seals or records, in order: a look into an index for each. In the staff scope or a wider one.
+
+    Not by a chain's first seal: who removes that would hide the chain.
+    """
+    team_id = UUID(int=0)
+    while (found := _team_after(team_id)) is not None:
+        team_id = found
+        for environment in Environment:
+            team = TeamContext(team_id, environment)
+            if any(model.objects.for_team(team).exists() for model in (AccessSeal, AccessRecord)):
+                yield team
+
+
+def _team_after(team_id: UUID) -> UUID | None:
+    following = [
+        model.objects.filter(team_id__gt=team_id).order_by("team_id").values_list("team_id", flat=True).first()
+        for model in (AccessSeal, AccessRecord)
+    ]
+    return min((one for one in following if one is not None), default=None)
 
 
 def trail_verify(
@@ -93,6 +108,8 @@ def trail_verify(
     found = Verification(team, seals=first_number - 1)
     floor, head_seen = uuid_floor(kept_from()), not head
     with system_scope(SystemScope.STAFF):
+        # Before the seals: whoever seals meanwhile moves it.
+        due = TrailMark.objects.filter(pk=MARK).values_list("position", flat=True).first()
         before = _seal_before(found)
         previous = trail_seals.BEGINNING if before is None else bytes(before.digest)
         after = trail_seals.BEFORE_ALL if before is None else (before.to_position, before.to_id)
@@ -110,6 +127,9 @@ def trail_verify(
             found.found(Fault.HEAD, found.seals)
         if found.next_number is None:
             found.unsealed = _unsealed(team, after)
+            if due is not None and records_following(team, after, below=due, limit=1):
+                # It was sealed, and its seal is gone.
+                found.found(Fault.NUMBER, found.seals + 1)
     return found
 
 

@@ -25,7 +25,7 @@ class UserAccessViewSet(ServiceViewSet):
         tags=["Users"],
     )
     def list(self, request: Request, user_id: UUID) -> Response:
-        """What names this user alone, newest first: each request, and each pull, import and other work."""
+        """What names this user, newest first: each request, also one that showed others too, and each piece of work."""
         selectors.user_get(self.team, user_id)
         query = self.query(PersonAccessQuery)
         cursor, limit = query.pop("next_cursor", None), query.pop("limit")

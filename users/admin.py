@@ -1,22 +1,61 @@
 """Staff views of users."""
 
+from typing import Any
+
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from management.staff_admin import PersonalAdmin, ReadOnlyAdmin
+from management.staff_lists import TeamFilter, id_short, moment_short
+from users import erasure_admin as erasure_admin  # registers its views
 from users.export_admin import ExportingUserAdmin
-from users.models import Demographics, Erasure, Insurance, Payor, User
+from users.models import Demographics, Insurance, Payor, User
+
+
+class LivingFilter(admin.SimpleListFilter):
+    """Users who are there, or on their way out."""
+
+    title = "status"
+    parameter_name = "living"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Both."""
+        return [("yes", "living"), ("no", "deleted")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Of one kind, where one is chosen."""
+        chosen = self.value()
+        return queryset.filter(deleted_at__isnull=chosen == "yes") if chosen in ("yes", "no") else queryset
 
 
 @admin.register(User)
 class UserAdmin(ExportingUserAdmin):
     """People, read only: what is theirs is changed through the API."""
 
-    list_display = ["id", "client_user_id", "team", "environment", "created_at", "deleted_at"]
-    list_filter = ["environment"]
+    list_display = ["client_user_id", "state", "id_end", "team", "environment", "created"]
+    list_filter = [LivingFilter, "environment", TeamFilter]
     list_select_related = ["team"]
     search_fields = ["=id", "=client_user_id", "=team__id"]
     exclude = ["fallback_birth_date"]
     user_id_attribute = "id"
+
+    @admin.display(description="status")
+    def state(self, user: User) -> SafeString | str:
+        """Deleted since when, or living."""
+        return "living" if user.deleted_at is None else format_html("deleted {}", moment_short(user.deleted_at))
+
+    @admin.display(description="id", ordering="id")
+    def id_end(self, user: User) -> SafeString:
+        """The end of it."""
+        return id_short(user.pk)
+
+    @admin.display(description="created (UTC)", ordering="created_at")
+    def created(self, user: User) -> str:
+        """To the second."""
+        return moment_short(user.created_at)
 
 
 @admin.register(Demographics)
@@ -28,17 +67,6 @@ class DemographicsAdmin(PersonalAdmin):
     list_select_related = ["team"]
     search_fields = ["=user__id", "=team__id"]
     exclude = ["details"]
-
-
-@admin.register(Erasure)
-class ErasureAdmin(PersonalAdmin):
-    """Deletions of users and what became of them; the receipt of one that is done names nobody."""
-
-    list_display = ["id", "status", "team", "environment", "requested_at", "due_at", "erased_at", "error_code"]
-    list_filter = ["status", "environment"]
-    list_select_related = ["team"]
-    search_fields = ["=id", "=user_id", "=team__id"]
-    exclude = ["receipt_signature", "receipt_public_key"]
 
 
 @admin.register(Insurance)

@@ -74,14 +74,15 @@ ERASURE_LEASE_SECONDS: Final = 120
 ERASURE_RUN_SECONDS: Final = 240
 #: Erasures that one sweep hands to workers.
 ERASURES_A_SWEEP: Final = 200
+#: A message that nobody took for so long is sent again.
+ERASURE_WOKEN_SECONDS: Final = 600
+EXPORT_WOKEN_SECONDS: Final = 120
 #: How long an erasure rests where something of another's must end first, such as a grant that is taken back.
 ERASURE_WAIT_SECONDS: Final = 600
 #: How long it rests after each failure in a row; the last for every further one.
 ERASURE_BACKOFF_SECONDS: Final = (60, 300, 1800, 3600)
 ERASURE_ERROR_MAXIMUM_CHARACTERS: Final = 60
 
-#: The kind of the background job that makes an archive of everything about a user.
-EXPORT_JOB: Final = "user_export"
 #: An address that downloads an archive without a key lives for so long.
 EXPORT_ADDRESS_SECONDS: Final = 900
 #: Archives that are made at once for one team in one environment.

@@ -200,7 +200,8 @@ class AddressBody(serializers.Serializer[Any]):
         """One ZIP code under whichever name."""
         given = {attrs[name] for name in ("zip", "zip_code") if name in attrs}
         if not given:
-            raise serializers.ValidationError({"zip": serializers.ErrorDetail("This field is required.", "required")})
+            message = "A ZIP code is needed, as zip (or zip_code)."
+            raise serializers.ValidationError({"zip": serializers.ErrorDetail(message, "required")})
         if len(given) > 1:
             message = "Differs from zip: send one of the two."
             raise serializers.ValidationError({"zip_code": serializers.ErrorDetail(message, "value_error")})

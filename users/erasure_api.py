@@ -56,7 +56,12 @@ class ErasureViewSet(ServiceViewSet):
     )
     def undo(self, request: Request) -> Response:
         """Within seven days the user comes back with their data, without connections."""
-        deletion.user_delete_undo(team=self.team, **self.query(UndoDeleteQuery))
+        try:
+            user = deletion.user_delete_undo(team=self.team, **self.query(UndoDeleteQuery))
+        except deletion.UndoRefusedError as refused:
+            self.user_disclosed(refused.user_id)
+            raise
+        self.kwargs["user_id"] = user.pk
         return Response({"success": True})
 
     @extend_schema(

@@ -1,6 +1,6 @@
 """Staff views of archives of users: asking for one, how far each is, and downloading, each with its own permission."""
 
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.contrib import admin, messages
@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import URLPattern, path, reverse
+from django.utils.safestring import SafeString
 
 from healthsvc.kernel.errors import ServiceError
 from healthsvc.kernel.hooks import client_address
@@ -19,11 +20,14 @@ from management.audit import access_record
 from management.models import BackgroundJob
 from management.operator import refusal_sentence
 from management.staff_admin import PersonalAdmin
+from management.staff_lists import NarrowAdmin, TeamFilter, UserFilter, filter_link, id_short, moment_short
 from users.export_api import archive_response
 from users.export_selectors import export_download
 from users.models import Export, User
 from users.services.exports import export_request
 from users.states import ExportStatus
+
+_DELETED: Final = "this user was deleted. No archive is made of them, unless the team undoes the deletion first."
 
 
 def _record(request: HttpRequest, row: User | Export, user_id: UUID, what: str) -> None:
@@ -38,7 +42,7 @@ def _record(request: HttpRequest, row: User | Export, user_id: UUID, what: str) 
     )
 
 
-class ExportingUserAdmin(PersonalAdmin):
+class ExportingUserAdmin(NarrowAdmin, PersonalAdmin):
     """Users of whom archives can be asked for, from the list and from a user's own page."""
 
     change_form_template = "admin/users/user.html"
@@ -80,6 +84,9 @@ class ExportingUserAdmin(PersonalAdmin):
 
     def _ask(self, request: HttpRequest, user: User) -> None:
         team = TeamContext(user.team_id, Environment(user.environment))
+        if user.deleted_at is not None:
+            messages.error(request, f"{user.pk}: {_DELETED}")
+            return
         try:
             with team_scope(team):
                 _export, is_new = export_request(team=team, user_id=user.pk)
@@ -91,12 +98,12 @@ class ExportingUserAdmin(PersonalAdmin):
 
 
 @admin.register(Export)
-class ExportAdmin(PersonalAdmin):
+class ExportAdmin(NarrowAdmin, PersonalAdmin):
     """Archives of users; what is in one is seen by who may download it."""
 
     change_form_template = "admin/users/export.html"
-    list_display = ["id", "status", "progress", "team", "environment", "user_id", "requested_at", "expires_at"]
-    list_filter = ["status", "environment"]
+    list_display = ["id_end", "status", "progress", "whose", "team", "environment", "requested", "expires"]
+    list_filter = ["status", "environment", TeamFilter, UserFilter]
     list_select_related = ["team"]
     ordering = ["-id"]
     search_fields = ["=id", "=user__id", "=team__id"]
@@ -112,6 +119,26 @@ class ExportAdmin(PersonalAdmin):
         return Export.objects.annotate(
             parts_done=Subquery(jobs.values("progress_done")), parts_total=Subquery(jobs.values("progress_total"))
         )
+
+    @admin.display(description="id")
+    def id_end(self, export: Export) -> SafeString:
+        """The end of it."""
+        return id_short(export.pk)
+
+    @admin.display(description="user")
+    def whose(self, export: Export) -> SafeString:
+        """The end of the id, which leads to all archives of theirs."""
+        return filter_link("user_id", export.user_id)
+
+    @admin.display(description="requested (UTC)", ordering="requested_at")
+    def requested(self, export: Export) -> str:
+        """To the second."""
+        return moment_short(export.requested_at)
+
+    @admin.display(description="expires (UTC)", ordering="expires_at")
+    def expires(self, export: Export) -> str:
+        """To the second."""
+        return moment_short(export.expires_at)
 
     @admin.display(description="parts")
     def progress(self, export: Any) -> str:

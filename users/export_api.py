@@ -14,9 +14,10 @@ from rest_framework.response import Response
 from healthsvc.kernel.api import Access, ServiceViewSet
 from healthsvc.kernel.ids import uuid_parse
 from healthsvc.kernel.principal import Principal
+from healthsvc.kernel.typing import JSONObject
 from management.closed import team_is_living
 from users import export_selectors
-from users.export_selectors import Download
+from users.export_selectors import Download, ExportShown
 from users.export_serializers import (
     ExportAnswer,
     ExportDownloadQuery,
@@ -25,8 +26,9 @@ from users.export_serializers import (
     export_json,
     exports_json,
 )
-from users.exporting.addresses import PARAMETER, address_read
+from users.exporting.addresses import PARAMETER, address_make, address_read
 from users.services import exports
+from users.states import ExportStatus
 
 ARCHIVE_TYPE = "application/zip"
 
@@ -67,7 +69,7 @@ class ExportViewSet(ServiceViewSet):
         export, is_new = exports.export_request(team=self.team, user_id=user_id)
         shown = export_selectors.export_get(self.team, user_id, export.pk)
         headers = {"Location": f"/v2/user/{user_id}/export/{export.pk}"}
-        return Response(export_json(shown, self.principal), status=202 if is_new else 200, headers=headers)
+        return Response(self._told(shown), status=202 if is_new else 200, headers=headers)
 
     @extend_schema(
         operation_id="list_user_exports",
@@ -80,12 +82,17 @@ class ExportViewSet(ServiceViewSet):
         """The newest first. Of archives that are finished only the newest is kept."""
         query = self.query(ExportListQuery)
         page = export_selectors.export_page(self.team, user_id, cursor=query["next_cursor"], limit=query["limit"])
-        return Response(exports_json(page, self.principal))
+        return Response(exports_json([self._told(one) for one in page.exports], page.next_cursor))
 
     @extend_schema(operation_id="get_user_export", summary="Get an export", responses=ExportAnswer, tags=["Users"])
     def retrieve(self, request: Request, user_id: UUID, export_id: UUID) -> Response:
         """How far an archive is; once it is ready, an address that downloads it for a quarter of an hour."""
-        return Response(export_json(export_selectors.export_get(self.team, user_id, export_id), self.principal))
+        return Response(self._told(export_selectors.export_get(self.team, user_id, export_id)))
+
+    def _told(self, shown: ExportShown) -> JSONObject:
+        """With an address in the caller's name, where the archive is finished."""
+        is_ready = shown.export.status == ExportStatus.READY
+        return export_json(shown, address_make(shown.export, self.principal) if is_ready else None)
 
 
 class ExportDownloadViewSet(ServiceViewSet):

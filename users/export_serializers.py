@@ -1,17 +1,17 @@
 """Shapes of archives in and out."""
 
 from typing import Any
+from uuid import UUID
 
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from healthsvc.kernel.clock import utc_text
-from healthsvc.kernel.principal import Principal
 from healthsvc.kernel.typing import JSONObject
 from management.constants import JobStatus
 from users.constants import EXPORT_LIST_LIMIT_DEFAULT, EXPORT_LIST_LIMIT_MAXIMUM
-from users.export_selectors import ExportPage, ExportShown
-from users.exporting.addresses import address_make
+from users.export_selectors import ExportShown
+from users.exporting.addresses import SignedAddress
 from users.states import ExportStatus
 
 _QUEUED, _RUNNING = JobStatus.QUEUED.value, JobStatus.RUNNING.value
@@ -68,10 +68,9 @@ class ExportListAnswer(serializers.Serializer[Any]):
     next_cursor = serializers.UUIDField(allow_null=True)
 
 
-def export_json(shown: ExportShown, principal: Principal) -> JSONObject:
-    """What `ExportAnswer` describes, with an address in the caller's name."""
+def export_json(shown: ExportShown, address: SignedAddress | None) -> JSONObject:
+    """What `ExportAnswer` describes; `address` is where a finished archive is."""
     export = shown.export
-    address = address_make(export, principal) if export.status == ExportStatus.READY else None
     return {
         "export_id": str(export.pk),
         "user_id": str(export.user_id),
@@ -87,12 +86,9 @@ def export_json(shown: ExportShown, principal: Principal) -> JSONObject:
     }
 
 
-def exports_json(page: ExportPage, principal: Principal) -> JSONObject:
+def exports_json(exports: list[JSONObject], next_cursor: UUID | None) -> JSONObject:
     """What `ExportListAnswer` describes."""
-    return {
-        "exports": [export_json(one, principal) for one in page.exports],
-        "next_cursor": str(page.next_cursor) if page.next_cursor else None,
-    }
+    return {"exports": exports, "next_cursor": str(next_cursor) if next_cursor else None}
 
 
 def status_shown(shown: ExportShown) -> str:

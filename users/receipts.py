@@ -12,15 +12,18 @@ from typing import Final
 from uuid import UUID
 
 import orjson
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from healthsvc.kernel import signing
 from healthsvc.kernel.clock import utc_text
 from healthsvc.kernel.crypto import keyed_hash
+from users import registry
 from users.models import Erasure
 
 ALGORITHM: Final = "Ed25519"
 _VERSION: Final = 1
+_PURPOSE: Final = "erasure-receipt"
+#: What stays of a person, by table.
+KEPT: Final = {"management_access_record": "the audit trail: who read or changed what of the person and when, by ids"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class SignedReceipt:
 
 def receipt_make(erasure: Erasure, *, user_id: UUID, erased_at: datetime) -> SignedReceipt:
     """The receipt of an erasure that ends at `erased_at`."""
+    rows_erased, rows_emptied = registry.rows_split(erasure.rows_erased)
     content = {
         "version": _VERSION,
         "erasure_id": str(erasure.pk),
@@ -43,26 +47,25 @@ def receipt_make(erasure: Erasure, *, user_id: UUID, erased_at: datetime) -> Sig
         "requested_at": utc_text(erasure.requested_at),
         "due_at": utc_text(erasure.due_at),
         "erased_at": utc_text(erased_at),
-        "rows_erased": erasure.rows_erased,
+        "rows_erased": rows_erased,
+        "rows_emptied": rows_emptied,
+        "kept": KEPT,
+        "grants_not_revoked": erasure.grants_not_revoked,
     }
     text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
-    key = _signing_key()
-    return SignedReceipt(text, key.sign(text.encode()), key.public_key().public_bytes_raw())
+    return SignedReceipt(text, signing.sign(_PURPOSE, text.encode()), signing.public_key(_PURPOSE))
 
 
 def receipt_is_true(receipt: SignedReceipt) -> bool:
     """Whether the signature is the public key's over this text."""
-    try:
-        Ed25519PublicKey.from_public_bytes(receipt.public_key).verify(receipt.signature, receipt.text.encode())
-    except (InvalidSignature, ValueError):
-        return False
-    return True
+    return signing.signature_is_true(receipt.public_key, receipt.signature, receipt.text.encode())
+
+
+def public_key() -> bytes:
+    """What receipts are checked with; whoever wrote it down needs nothing else of the service."""
+    return signing.public_key(_PURPOSE)
 
 
 def user_hash(user_id: UUID) -> str:
     """How a receipt names a user."""
     return keyed_hash("erased-user", str(user_id)).hex()
-
-
-def _signing_key() -> Ed25519PrivateKey:
-    return Ed25519PrivateKey.from_private_bytes(keyed_hash("erasure-receipt", "signing key"))

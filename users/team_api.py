@@ -10,7 +10,7 @@ from healthsvc.kernel.api import Access, ServiceViewSet
 from healthsvc.kernel.errors import not_found
 from management import selectors as management_selectors
 from management.models import Team
-from users import selectors
+from users import registry, selectors
 from users.metrics import team_metrics
 from users.serializers import UserAnswer, user_json
 from users.team_serializers import MetricsAnswer, TeamAnswer, UserSearchQuery, metrics_json, team_json
@@ -27,7 +27,8 @@ class TeamViewSet(ServiceViewSet):
         if team_id != self.team.team_id:
             raise not_found()
         team = Team.objects.get(pk=team_id)
-        return Response(team_json(team, management_selectors.team_settings(self.team)))
+        logo_url = next((found for address in registry.team_logo_urls if (found := address(self.team))), None)
+        return Response(team_json(team, management_selectors.team_settings(self.team), logo_url))
 
     @extend_schema(operation_id="get_teams_metrics", summary="Figures", responses=MetricsAnswer, tags=["Users"])
     def metrics(self, request: Request) -> Response:

@@ -122,7 +122,7 @@ def metrics_json(team: TeamContext, metrics: TeamMetrics) -> JSONObject:
     }
 
 
-def team_json(team: Team, chosen: TeamSettings) -> JSONObject:
+def team_json(team: Team, chosen: TeamSettings, logo_url: str | None) -> JSONObject:
     """What `TeamAnswer` describes."""
     sms = chosen.lab_tests_patient_sms_communication_enabled
     email = chosen.lab_tests_patient_email_communication_enabled
@@ -143,7 +143,7 @@ def team_json(team: Team, chosen: TeamSettings) -> JSONObject:
         "lab_tests_patient_communication_enabled": sms or email,
         "lab_tests_patient_sms_communication_enabled": sms,
         "lab_tests_patient_email_communication_enabled": email,
-        "logo_url": chosen.logo_url or None,
+        "logo_url": logo_url,
         "delegated_flow": _DELEGATED_FLOW,
         "critical_result_notification_email": chosen.critical_result_notification_email or None,
     }

@@ -21,7 +21,7 @@ class WebhooksConfig(AppConfig):
 
         event_types_register(EVENT_TYPES)
         management_registry.event_prefix_rules.append(is_event_prefix)
-        users_registry.erasers.append(users_registry.Eraser(TABLES, user_portion_erase))
+        users_registry.erasers.append(users_registry.Eraser(TABLES, user_portion_erase, emptied=TABLES))
         users_registry.exporters.append(EXPORTER)
         management_registry.team_erasers.append(
             management_registry.TeamEraser(team_erasure.TABLES, team_erasure.team_portions)

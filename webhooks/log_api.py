@@ -83,6 +83,7 @@ class MessageViewSet(TeamPathViewSet):
         outcome = query.pop("outcome", None)
         filters = MessageFilters(outcome=MessageOutcome(outcome) if outcome else None, **query)
         page = log_selectors.message_page(self.team, cursor=cursor, limit=limit, filters=filters)
+        self.users_named(message.user_id for message in page.messages if message.user_id is not None)
         return _page([message_json(message) for message in page.messages], page.next_cursor)
 
     @extend_schema(
@@ -160,7 +161,9 @@ class WebhookLogViewSet(TeamPathViewSet):
     )
     def resend(self, request: Request, webhook_id: UUID, message_id: UUID) -> Response:
         """Send a message to a webhook now, under its own id, whatever came of it before and whatever is filtered."""
-        services.delivery_resend(team=self.team, endpoint_id=webhook_id, message_id=message_id)
+        user_id = services.delivery_resend(team=self.team, endpoint_id=webhook_id, message_id=message_id)
+        if user_id is not None:
+            self.kwargs["user_id"] = user_id
         body = {
             "message_id": f"msg_{message_id}",
             "webhook_id": str(webhook_id),

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from healthsvc.kernel.clock import utc_text
 from healthsvc.kernel.fields import FlagField, InstantField, TextField, WholeNumberField
 from healthsvc.kernel.ids import uuid_parse
+from healthsvc.kernel.strict import StrictSerializer
 from healthsvc.kernel.typing import JSONObject
 from management.constants import JobStatus
 from webhooks.constants import (
@@ -38,7 +39,6 @@ from webhooks.registry import EventType
 from webhooks.serializers import FilterTypeField, moment_json
 from webhooks.services.repairs import RepairShown
 from webhooks.states import DeliveryStatus
-from webhooks.strict import StrictSerializer
 
 Serializer = serializers.Serializer[Any]
 

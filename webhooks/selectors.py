@@ -8,6 +8,7 @@ from uuid import UUID
 from healthsvc.kernel import clock
 from healthsvc.kernel.errors import not_found
 from healthsvc.kernel.principal import TeamContext
+from users.closed import of_no_deleted_user
 from webhooks import walker
 from webhooks.constants import HEADER_WORDS_SENSITIVE
 from webhooks.models import Delivery, Endpoint, Event
@@ -55,8 +56,8 @@ def endpoint_page(team: TeamContext, *, cursor: UUID | None, limit: int) -> Endp
 
 
 def event_require(team: TeamContext, event_id: UUID) -> None:
-    """404 where the team has no such event."""
-    if not Event.objects.for_team(team).filter(pk=event_id).exists():
+    """404 where the team has no such event, or it is about a deleted person."""
+    if not Event.objects.for_team(team).filter(of_no_deleted_user(), pk=event_id).exists():
         raise not_found()
 
 

@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from healthsvc.kernel.clock import utc_text
 from healthsvc.kernel.fields import FlagField, TextField, WholeNumberField
+from healthsvc.kernel.strict import StrictSerializer
 from healthsvc.kernel.typing import JSONObject
 from webhooks.constants import (
     CHANNEL_MAXIMUM_CHARACTERS,
@@ -30,7 +31,6 @@ from webhooks.constants import (
 from webhooks.events import WEBHOOK_TEST
 from webhooks.log_selectors import EndpointStats, EndpointStatus, endpoint_status
 from webhooks.models import Endpoint, EndpointHealth
-from webhooks.strict import StrictSerializer
 
 
 class ChannelField(TextField):

@@ -19,6 +19,7 @@ EXPORTER: Final = Exporter(
             Push,
             own_rows(Push),
             left_out={"digest": "a checksum of what was sent, by which a repeat is known"},
+            about="Health data that the customer sent of you: what was stored of each batch, and what was refused.",
         ),
     ),
     left_out={},

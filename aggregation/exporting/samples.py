@@ -53,7 +53,11 @@ def _files(team: TeamContext, user_id: UUID) -> Iterator[ExportedFile]:
 
 
 SAMPLES: Final = ExportPart(
-    "aggregation.samples", frozenset(model._meta.db_table for model in (Series, Block, Tail)), _files
+    "aggregation.samples",
+    frozenset(model._meta.db_table for model in (Series, Block, Tail)),
+    _files,
+    about="Measurements, a row each: when, how much, and from which source; `more` is JSON of fields without a column.",
+    pattern="aggregation/samples/<resource>.parquet",
 )
 
 

@@ -44,6 +44,7 @@ _TYPES: Final[Mapping[FieldKind, tuple[pa.DataType, Callable[[Any], Any]]]] = {
     FieldKind.NUMBER: (pa.float64(), float),
     FieldKind.WHOLE: (pa.int64(), int),
     FieldKind.FLAG: (pa.bool_(), bool),
+    FieldKind.WHOLES: (pa.list_(pa.int64()), lambda value: [int(one) for one in value]),
     **dict.fromkeys((FieldKind.TEXT, FieldKind.INSTANT, FieldKind.DATE, FieldKind.SPORT), (pa.string(), str)),
 }
 
@@ -55,9 +56,34 @@ def _files(team: TeamContext, user_id: UUID) -> Iterator[ExportedFile]:
         yield from numbered_files(f"aggregation/summaries/{resource}", "parquet", walk.has_more, walk.pieces)
 
 
+def _is_of_a_day(resource: str) -> bool:
+    spec = SUMMARY_BY_SLUG.get(resource)
+    return spec is None or not spec.is_undated
+
+
+def _line(_user_id: UUID, record: dict[str, Any]) -> dict[str, Any]:
+    """Without the day that is written where there is none."""
+    if not _is_of_a_day(record["resource"]):
+        del record["calendar_date"]
+    return record
+
+
 SUMMARIES: Final = (
-    table_part("aggregation.summaries", Summary, own_rows(Summary), page_rows=_RAWS_AT_ONCE),
-    ExportPart("aggregation.summary_tables", frozenset({Summary._meta.db_table}), _files),
+    table_part(
+        "aggregation.summaries",
+        Summary,
+        own_rows(Summary),
+        page_rows=_RAWS_AT_ONCE,
+        shown=_line,
+        about="Nights, days, workouts and the like, each whole (`payload`), and as its source gave it (`raw`).",
+    ),
+    ExportPart(
+        "aggregation.summary_tables",
+        frozenset({Summary._meta.db_table}),
+        _files,
+        about="The same as tables, a column a field; objects are JSON, and `more` has fields without a column.",
+        pattern="aggregation/summaries/<resource>.parquet",
+    ),
 )
 
 
@@ -67,11 +93,12 @@ class _TableWalk:
     def __init__(self, team: TeamContext, user_id: UUID, resource: str) -> None:
         self._rows = Summary.objects.for_team(team).filter(user_id=user_id, resource=resource).order_by("id")
         spec = SUMMARY_BY_SLUG.get(resource)
+        self._columns = [one for one in _ROW_COLUMNS if one[0] != "calendar_date" or _is_of_a_day(resource)]
         taken = {name for name, _kind in _ROW_COLUMNS}
         self._fields = [(_named(field, taken), field, *_typed(field)) for field in (spec.fields if spec else ())]
         self._names = {field.name for _name, field, _kind, _cell in self._fields}
         self.schema = pa.schema(
-            [*_ROW_COLUMNS, *((name, kind) for name, _field, kind, _cell in self._fields), ("more", pa.string())]
+            [*self._columns, *((name, kind) for name, _field, kind, _cell in self._fields), ("more", pa.string())]
         )
         self._after: UUID | None = None
 
@@ -94,7 +121,7 @@ class _TableWalk:
             yield pa.Table.from_pylist([self._row(one) for one in page], schema=self.schema)
 
     def _row(self, row: Summary) -> dict[str, Any]:
-        shown: dict[str, Any] = {name: getattr(row, name) for name, _kind in _ROW_COLUMNS}
+        shown: dict[str, Any] = {name: getattr(row, name) for name, _kind in self._columns}
         shown["id"] = str(row.id)
         for name, field, _kind, cell in self._fields:
             value = row.payload.get(field.name)

@@ -89,6 +89,7 @@ class ServiceViewSet(ViewSet):
     _scopes: ExitStack
     _limit_headers: dict[str, str]
     _user_named: UUID | None = None
+    _discloses: bool = False
     _users_named: tuple[UUID, ...] = ()
 
     @property
@@ -223,13 +224,23 @@ class ServiceViewSet(ViewSet):
         return response
 
     def users_named(self, user_ids: Iterable[UUID]) -> None:
-        """Let the audit trail say whose data a page shows."""
+        """Let the audit trail say whose data a page shows, or a request of many changes."""
         self._users_named = tuple(user_ids)
 
+    def user_disclosed(self, user_id: UUID) -> None:
+        """Let the audit trail say of whom a refusal told, whatever its status."""
+        self._user_named, self._discloses = user_id, True
+
     def _audit(self, request: Request) -> None:
-        """One row for what was answered, and for what was refused to a caller who is known."""
+        """Tell the trail's writer what was answered, or refused to a caller who is known; of other refusals than 403
+        and 404 those that tell of a person.
+
+        In a team's trail both are a row. Of what concerns an organisation and no team, changes that were made are.
+        """
         status = self.response.status_code
-        if not self.audited or not isinstance(request.user, Principal) or (status >= 400 and status not in _REFUSALS):
+        if not self.audited or not isinstance(request.user, Principal):
+            return
+        if status >= 400 and status not in _REFUSALS and not self._discloses and not self._detail_names_a_user():
             return
         named = self._user_named or request.user.user_id
         ids = {} if named is None else {"user_id": str(named)}
@@ -241,6 +252,14 @@ class ServiceViewSet(ViewSet):
             status_code=status,
             user_ids=self._users_named,
         )
+
+    def _detail_names_a_user(self) -> bool:
+        """Whether a refusal, perhaps a kept one, says who somebody is; they are named then."""
+        detail = self.response.data.get("detail") if isinstance(self.response.data, dict) else None
+        told = detail.get("user_id") if isinstance(detail, dict) else None
+        user_id = uuid_parse(told) if isinstance(told, str) else None
+        self._user_named = user_id or self._user_named
+        return user_id is not None
 
     @staticmethod
     def _route(request: Request) -> str:
@@ -281,7 +300,7 @@ class ServiceViewSet(ViewSet):
 
 def _validated(serializer: serializers.Serializer[Any], part: str) -> dict[str, Any]:
     if not serializer.is_valid():
-        raise invalid(problems.from_serializer_errors(serializer.errors, (part,)))
+        raise invalid(problems.from_serializer_errors(serializer.errors, (part,), serializer))
     return dict(serializer.validated_data)
 
 

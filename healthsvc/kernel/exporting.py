@@ -1,7 +1,9 @@
 """What apps put into the archive of everything about a person: files made piece by piece, and tables as JSON Lines."""
 
+import io
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
@@ -19,6 +21,7 @@ FILE_BYTES: Final = 32 * 1024 * 1024
 PAGE_ROWS: Final = 500
 _PIECE_BYTES: Final = 128 * 1024
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_OURS: Final = "how the service's own workers share the work; tells nothing of the person"
 
 
 class UnreadableError(Exception):
@@ -42,19 +45,54 @@ class ExportedFile:
     is_of_one_moment: bool = True
 
 
+class Sink(io.RawIOBase):
+    """Where a writer of archives or tables writes; what has gathered is taken away piece by piece."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._gathered = bytearray()
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def write(self, data: "bytes | bytearray | memoryview", /) -> int:  # type: ignore[override]
+        """Gather."""
+        self._gathered += data
+        return len(data)
+
+    def taken(self) -> bytes:
+        """What was written since the last time."""
+        gathered = bytes(self._gathered)
+        self._gathered.clear()
+        return gathered
+
+
 #: The files of a part, for (team, user id); each is read to its end before the next one is asked for.
 Files = Callable[[TeamContext, UUID], Iterator[ExportedFile]]
 Rows = Callable[[TeamContext, UUID], QuerySet[Any]]
+#: A row as the user may have it, where it tells of others too, or is no good to read as it is kept.
+Shown = Callable[[UUID, dict[str, Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class ExportPart:
-    """Something that is exported: from which tables, as which files, and the columns left out, each with its reason."""
+    """Something that is exported: from which tables, as which files, and the columns left out, each with its reason.
+
+    `about` says in a sentence what the files hold, for the person; `pattern` is their path.
+    """
 
     name: str
     tables: frozenset[str]
     files: Files
     left_out: Mapping[str, str] = field(default_factory=dict)
+    about: str = ""
+    pattern: str = ""
+
+
+def internal(*columns: str) -> dict[str, str]:
+    """Columns by which workers share the work, left out."""
+    return dict.fromkeys(columns, _OURS)
 
 
 def table_part(
@@ -65,6 +103,8 @@ def table_part(
     opened: Collection[str] = (),
     left_out: Mapping[str, str] = _NOTHING,
     page_rows: int = PAGE_ROWS,
+    shown: Shown = lambda _user_id, record: record,
+    about: str = "",
 ) -> ExportPart:
     """All columns of a table's rows as JSON Lines, in the order of their ids.
 
@@ -77,16 +117,15 @@ def table_part(
     undecided, unknown = sealed - {*opened, *left_out}, {*opened, *left_out} - names
     if undecided or unknown:
         raise ImproperlyConfigured(f"Export of {model._meta.db_table}: decide {undecided}, remove {unknown}.")
-    table = model._meta.db_table
-    shown = [column.attname for column in columns if column.attname not in left_out]
+    table, stem = model._meta.db_table, name.replace(".", "/")
+    told = [column.attname for column in columns if column.attname not in left_out]
 
     def files(team: TeamContext, user_id: UUID) -> Iterator[ExportedFile]:
-        walk = _TableWalk(rows(team, user_id), shown, page_rows)
-        yield from numbered_files(name.replace(".", "/"), "jsonl", walk.has_more, walk.pieces)
+        walk = _TableWalk(rows(team, user_id), told, page_rows, partial(shown, user_id))
+        yield from numbered_files(stem, "jsonl", walk.has_more, walk.pieces)
 
-    return ExportPart(
-        name, frozenset({table}), files, {f"{table}.{column}": reason for column, reason in left_out.items()}
-    )
+    reasons = {f"{table}.{column}": reason for column, reason in left_out.items()}
+    return ExportPart(name, frozenset({table}), files, reasons, about, f"{stem}.jsonl")
 
 
 def numbered_files(
@@ -102,8 +141,15 @@ def numbered_files(
 class _TableWalk:
     """Goes through rows by their ids, a file's worth at a time."""
 
-    def __init__(self, rows: QuerySet[Any], columns: list[str], page_rows: int) -> None:
+    def __init__(
+        self,
+        rows: QuerySet[Any],
+        columns: list[str],
+        page_rows: int,
+        shown: Callable[[dict[str, Any]], dict[str, Any]],
+    ) -> None:
         self._rows = rows.order_by("id")
+        self._shown = shown
         self._columns = columns
         self._page_rows = page_rows
         self._after: object = None
@@ -120,7 +166,7 @@ class _TableWalk:
     def _taken(self, found: Iterator[tuple[Any, ...]]) -> Iterator[bytes]:
         place, size = self._columns.index("id"), 0
         for values in found:
-            line = json_line(dict(zip(self._columns, values, strict=True)))
+            line = json_line(self._shown(dict(zip(self._columns, values, strict=True))))
             self._after = values[place]
             yield line
             size += len(line)

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 from zoneinfo import available_timezones
 
+from django.http import QueryDict
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -45,9 +46,14 @@ class WholeNumberField(serializers.IntegerField):
 
     def to_internal_value(self, data: Any) -> int:
         """The number."""
-        if isinstance(data, bool | float) or (isinstance(data, str) and not re.fullmatch(r"-?[0-9]{1,18}", data)):
+        if isinstance(data, bool | float) or (isinstance(data, str) and not self._are_digits_of_a_query(data)):
             self.fail("int_type")
         return super().to_internal_value(data)
+
+    def _are_digits_of_a_query(self, text: str) -> bool:
+        """There everything is text; JSON has numbers."""
+        is_query = isinstance(getattr(self.root, "initial_data", None), QueryDict)
+        return is_query and re.fullmatch(r"-?[0-9]{1,18}", text) is not None
 
 
 class FlagField(serializers.BooleanField):

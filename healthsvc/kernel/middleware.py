@@ -18,7 +18,10 @@ from healthsvc.kernel.json_io import json_encode
 
 log = structlog.get_logger(__name__)
 
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._\-]{8,64}")
+#: A UUID with or without hyphens (a trace id is one too), or a ULID: the trail keeps it for years, and no other text.
+_REQUEST_ID = re.compile(
+    r"[0-9a-fA-F]{8}(-?)[0-9a-fA-F]{4}\1[0-9a-fA-F]{4}\1[0-9a-fA-F]{4}\1[0-9a-fA-F]{12}|[0-7][0-9A-HJKMNP-TV-Z]{25}"
+)
 _LENGTH = re.compile(r"[0-9]{1,18}")
 #: Paths of pages for people, where a browser needs redirects and cookies of its own.
 PAGE_PREFIXES = ("/admin/", "/static/", "/link/", "/portal/")

@@ -173,6 +173,11 @@ class Provider:
         return tuple(dict.fromkeys(asked))
 
     @property
+    def asks_for_scopes(self) -> bool:
+        """Whether its login asks a person for scopes."""
+        return self.oauth is not None and self.oauth.has_scopes
+
+    @property
     def scopes_on_top(self) -> Mapping[str, tuple[str, ...]]:
         """The scopes that nothing needs, each with the resources that it adds to."""
         needed = {scope for needs in self.resources.values() for scope in needs.required}

@@ -144,6 +144,8 @@ class Revocation(TeamRow):
     attempts = models.PositiveSmallIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
     not_before = models.DateTimeField()
+    #: The first attempt that fails after this is the last one; null: once it was owed for very long.
+    give_up_at = models.DateTimeField(null=True)
     #: When the last attempt went to the provider: from then on the grant may be over.
     called_at = models.DateTimeField(null=True)
     #: Why the last attempt failed; of one that is done, why nothing had to be revoked, if so.

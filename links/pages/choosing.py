@@ -82,7 +82,8 @@ def consent(visit: Visit, slug: str) -> HttpResponse:
         return in_app_only(visit, provider)
     way = selectors.login_way(provider, visit.token.context.environment)
     requirement = requirement_of(visit.session.context, provider)
-    choices = choices_of(provider, requirement.required) if way is LoginKind.OAUTH else ()
+    oauth = way is LoginKind.OAUTH
+    choices = choices_of(provider, requirement.required, requirement.optional) if oauth else ()
     here = visit.at("link_consent", slug=slug)
     if visit.request.method != "POST":
         return told_forget(visit, _consent_page(visit, provider, choices, told_find(visit, here)))
@@ -152,6 +153,7 @@ def _consent_page(visit: Visit, provider: Provider, choices: tuple[Choice, ...],
         "way": str(way),
         "resources": shared_resources(provider),
         "choices": [{"choice": choice, "kept": not out.intersection(choice.scopes)} for choice in choices],
+        "may_leave_out": any(not choice.fixed for choice in choices),
         "backfill_days": provider.backfill_days,
         "problem": told.problem if told else "",
         "continue_url": visit.at("link_depart", slug=provider.slug),

@@ -47,11 +47,11 @@ def depart(visit: Visit, slug: str) -> HttpResponse:
         return finished(visit)
     if selectors.login_way(provider, environment) in (LoginKind.PASSWORD, LoginKind.EMAIL):
         return go(visit.at("link_login", slug=slug), visit.brand)
-    if visit.session.scopes_left_out and not choices_of(
-        provider, requirement_of(visit.session.context, provider).required
-    ):
-        # Left out at another provider, whose scopes may have the same names.
-        visit_leave_out(session=visit.session, scopes=())
+    if visit.session.scopes_left_out:
+        requirement = requirement_of(visit.session.context, provider)
+        if not choices_of(provider, requirement.required, requirement.optional):
+            # Left out at another provider, whose scopes may have the same names.
+            visit_leave_out(session=visit.session, scopes=())
     if visit.request.headers.get("Sec-Fetch-Dest") in _FRAMES:
         return _in_a_window(visit, provider)
     try:

@@ -33,7 +33,7 @@ from links.services.pull_times import next_pull_first
 from links.services.refusals import LinkRefused
 from links.services.revocations import grant_lock, revocations_take
 from links.services.sessions import sessions_revoke
-from links.services.tokens import link_token_problem
+from links.services.tokens import link_token_problem, link_tokens_end
 from links.services.walk import walk
 from links.states import CONNECTION_TRANSITIONS, TOKEN_TRANSITIONS, ConnectionCommand, ConnectionStatus, TokenCommand
 from links.token_selectors import token_leads_to
@@ -153,12 +153,13 @@ def connection_close(connection: Connection, *, only_if_over: bool = False) -> b
 
 
 def user_disconnect(team: TeamContext, user_id: UUID) -> int:
-    """End every connection of a user, deleted or not, and their devices' sessions, with whatever could begin one; how
-    many connections there were.
+    """End every connection of a user, deleted or not, and their link tokens and devices' sessions, with whatever could
+    begin one; how many connections there were.
     """
     with transaction.atomic():
         users_lock(team, [user_id])
         sessions_revoke(team=team, user_id=user_id, reason=SessionEnd.USER_DELETED)
+        link_tokens_end(team=team, user_id=user_id)
         rows = Connection.objects.for_team(team).filter(user_id=user_id, disconnected_at=None)
         found = list(rows.order_by("pk").select_for_update())
         for connection in found:

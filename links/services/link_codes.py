@@ -46,6 +46,7 @@ class LinkCodeMade:
 class LinkCodeExchanged:
     """What a code was traded for."""
 
+    code_id: UUID
     team: TeamContext
     user_id: UUID
     sign_in_token: str
@@ -85,7 +86,7 @@ def link_code_exchange(*, code: str, address: str) -> LinkCodeExchanged:
         if not user_hold(row.context, row.user_id) or not fresh.update(used_at=now):
             raise _refused()
         token = sign_in_token_create(team=row.context, user_id=row.user_id)
-    return LinkCodeExchanged(row.context, row.user_id, token)
+    return LinkCodeExchanged(row.pk, row.context, row.user_id, token)
 
 
 def _refused() -> ServiceError:

@@ -29,7 +29,7 @@ from links.services.connections import connection_link
 from links.services.grants import Grant
 from links.services.refusals import LinkRefused
 from links.services.revocations import revocation_owe_grant
-from links.services.tokens import link_token_problem
+from links.services.tokens import is_of_living_user, link_token_problem
 from management.closed import of_living_team
 
 log = structlog.get_logger(__name__)
@@ -92,11 +92,13 @@ def returned_team(returned: Returned) -> TeamContext | None:
 
 
 def link_session_find(*, session_id: UUID, cookie: str) -> LinkSession | None:
-    """A browser's session with its token; None where the cookie is not the one it was given."""
+    """A browser's session with its token; None where the cookie is not the one it was given, or the user is deleted."""
     with system_scope(SystemScope.KEY_LOOKUP):
         rows = LinkSession.objects.select_related("link_token").filter(of_living_team(), pk=session_id)
         session = rows.first()
-    return session if session and _is_browser_of(session, cookie) else None
+    if session is None or not _is_browser_of(session, cookie):
+        return None
+    return session if is_of_living_user(session.link_token) else None
 
 
 def login_begin(*, session: LinkSession, provider: Provider) -> str:
@@ -163,6 +165,8 @@ def _is_browser_of(session: LinkSession, cookie: str) -> bool:
 def _grant(departure: OAuthState, returned: Returned) -> Grant:
     """Trade what came back for tokens; LinkRefused by whatever stands against it."""
     token: LinkToken = departure.link_session.link_token
+    if not is_of_living_user(token):
+        raise LinkRefused(LinkErrorType.INVALID_TOKEN)
     problem = link_token_problem(token)
     if problem:
         raise LinkRefused(problem)

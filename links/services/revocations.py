@@ -12,7 +12,8 @@ from uuid import UUID
 import structlog
 from django.db import connection as database
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q, QuerySet, Value
+from django.db.models.functions import Greatest
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.jobs import enqueue
@@ -30,6 +31,7 @@ from links.constants import (
     REVOCATION_GIVE_UP_SECONDS,
     REVOCATION_KEPT_SECONDS,
     REVOCATION_LEASE_SECONDS,
+    REVOCATION_TRIED_SECONDS,
     REVOCATIONS_A_SWEEP,
     TOKEN_MARGIN_SECONDS,
     LinkErrorType,
@@ -49,6 +51,9 @@ log = structlog.get_logger(__name__)
 NOT_SUPPORTED = "not_supported"
 GRANT_SHARED = "grant_shared"
 GRANT_ENDED = "grant_ended"
+
+#: Those that ended without the vendor ending the grant.
+NOT_REVOKED: Final = Q(status=RevocationStatus.GIVEN_UP) | Q(status=RevocationStatus.DONE, error_code=NOT_SUPPORTED)
 
 _GRANT_LOCK: Final = "SELECT pg_advisory_xact_lock(%s)"
 
@@ -156,6 +161,20 @@ def revocations_wake() -> int:
     for revocation_id in due:
         enqueue("links.revocation_run", revocation_id=revocation_id)
     return len(due)
+
+
+def revocations_last_call(rows: QuerySet[Revocation]) -> None:
+    """Their person or team is erased: one more attempt at once, and others only where it was not tried for days.
+
+    Once for each of `rows`; safe to call again. In the purge scope and the caller's transaction.
+    """
+    now = clock.now()
+    owed = rows.filter(status=RevocationStatus.OWED, give_up_at=None)
+    ids = list(owed.values_list("pk", flat=True))
+    tried = F("created_at") + timedelta(seconds=REVOCATION_TRIED_SECONDS)
+    owed.filter(pk__in=ids).update(give_up_at=Greatest(Value(now), tried), not_before=now)
+    for revocation_id in ids:
+        enqueue("links.revocation_run", revocation_id=revocation_id)
 
 
 def revocations_purge() -> int:
@@ -316,14 +335,18 @@ def _done(row: Revocation, note: str) -> None:
 
 
 def _failed(row: Revocation, error_code: str, retry_after_seconds: int) -> None:
-    """Rest until the next attempt, or give up after days."""
+    """Rest until the next attempt, or give up where that was the last one."""
     now = clock.now()
     log.info("revocation_failed", revocation_id=str(row.pk), provider=row.provider, error_code=error_code)
-    if now >= row.created_at + timedelta(seconds=REVOCATION_GIVE_UP_SECONDS):
-        walk(_held(row), REVOCATION_TRANSITIONS, RevocationCommand.GIVE_UP, **_ending(error_code))
+    # Their person's erasure may have begun since the attempt did.
+    last_call = _held(row).values_list("give_up_at", flat=True).first()
+    last = last_call or row.created_at + timedelta(seconds=REVOCATION_GIVE_UP_SECONDS)
+    if now >= last:
+        if walk(_held(row), REVOCATION_TRANSITIONS, RevocationCommand.GIVE_UP, **_ending(error_code)):
+            log.warning("revocation_given_up", revocation_id=str(row.pk), provider=row.provider, error_code=error_code)
         return
     backoff = REVOCATION_BACKOFF_SECONDS[min(row.attempts, len(REVOCATION_BACKOFF_SECONDS)) - 1]
-    not_before = now + timedelta(seconds=max(backoff, retry_after_seconds))
+    not_before = min(now + timedelta(seconds=max(backoff, retry_after_seconds)), last)
     _held(row).update(not_before=not_before, lease_until=None, error_code=error_code)
 
 

@@ -109,13 +109,15 @@ def session_use(access_token: str) -> DeviceSession | None:
     return row.session
 
 
-def session_sign_out(*, refresh_token: str) -> None:
-    """End the session of a refresh token, whatever its age. One that is unknown ends nothing and is no error."""
+def session_sign_out(*, refresh_token: str) -> DeviceSession | None:
+    """End the session of a refresh token, whatever its age, and tell which. One that is unknown ends nothing: None."""
     # Whoever signs out of a deleted team is signed out also where that comes back.
     row = _session_token_find(SessionTokenKind.REFRESH, refresh_token, of_deleted_too=True)
-    if row is not None:
-        with team_scope(row.context):
-            _end(row.context, SessionEnd.SIGNED_OUT, pk=row.session_id)
+    if row is None:
+        return None
+    with team_scope(row.context):
+        _end(row.context, SessionEnd.SIGNED_OUT, pk=row.session_id)
+    return row.session
 
 
 def session_revoke(*, team: TeamContext, user_id: UUID, session_id: UUID) -> bool:

@@ -27,6 +27,7 @@ from links.states import TOKEN_TRANSITIONS, TokenCommand, TokenStatus
 from management import selectors as management_selectors
 from management.closed import of_living_team
 from users import selectors as user_selectors
+from users.models import User
 
 #: What a link token begins with.
 LINK_TOKEN_PREFIX: Final = "lk"  # noqa: S105 - how every one of them begins
@@ -76,32 +77,59 @@ def link_token_create(
     on_close: str | None = None,
 ) -> LinkTokenMade:
     """A new token for one user. 404 for an unknown user, 422 for an address a person must not be sent to."""
-    user = user_selectors.user_get(team, user_id)
-    if redirect_url is not None:
-        _check_redirect(team, redirect_url)
     text = secret_make(LINK_TOKEN_PREFIX)
-    now = clock.now()
-    LinkToken.objects.create(
-        **team_values(team),
-        user=user,
-        token_hash=keyed_hash("link-token", text),
-        provider=provider or "",
-        redirect_url=redirect_url or "",
-        filter_on_providers=list(dict.fromkeys(filter_on_providers or ())),
-        redirects_on_error=on_error is not None,
-        redirects_on_close=on_close is not None,
-        created_at=now,
-        expires_at=now + timedelta(seconds=LINK_TOKEN_SECONDS),
-    )
+    with transaction.atomic():
+        # Held, so that a deletion at this moment ends this token with the others.
+        user = user_selectors.user_get(team, user_id, lock=True)
+        if redirect_url is not None:
+            _check_redirect(team, redirect_url)
+        now = clock.now()
+        LinkToken.objects.create(
+            **team_values(team),
+            user=user,
+            token_hash=keyed_hash("link-token", text),
+            provider=provider or "",
+            redirect_url=redirect_url or "",
+            filter_on_providers=list(dict.fromkeys(filter_on_providers or ())),
+            redirects_on_error=on_error is not None,
+            redirects_on_close=on_close is not None,
+            created_at=now,
+            expires_at=now + timedelta(seconds=LINK_TOKEN_SECONDS),
+        )
     return LinkTokenMade(text, f"{settings.BASE_URL}/link/open?{urlencode({'token': text})}")
 
 
 def link_token_find(text: str) -> LinkToken | None:
-    """The row of a token that a caller shows, whatever its status; None for one we never made, or of a deleted team."""
+    """The row of a token that a caller shows, whatever its status; None for one we never made, or of a team or a user
+    who is deleted.
+    """
     if not secret_good(LINK_TOKEN_PREFIX, text):
         return None
     with system_scope(SystemScope.KEY_LOOKUP):
-        return LinkToken.objects.filter(of_living_team(), token_hash=keyed_hash("link-token", text)).first()
+        token = LinkToken.objects.filter(of_living_team(), token_hash=keyed_hash("link-token", text)).first()
+    return token if token is not None and is_of_living_user(token) else None
+
+
+def is_of_living_user(token: LinkToken) -> bool:
+    """Whether the token's user was not deleted: no door that shows or uses a token opens otherwise. One query."""
+    with team_scope(token.context):
+        return User.objects.for_team(token.context).living().filter(pk=token.user_id).exists()
+
+
+def link_tokens_end(*, team: TeamContext, user_id: UUID) -> int:
+    """End the tokens of a user who is deleted, with the logins that wait for a code; how many tokens that were. They
+    stay ended where the deletion is undone.
+
+    The caller holds the user. Whoever connects holds a token before its user, so one that is held is left alone:
+    that login finds the user deleted.
+    """
+    living = LinkToken.objects.for_team(team).filter(
+        user_id=user_id, status__in=[TokenStatus.NEW, TokenStatus.VALIDATED]
+    )
+    ids = list(living.order_by("pk").select_for_update(skip_locked=True).values_list("pk", flat=True))
+    waiting = PasswordLogin.objects.for_team(team).filter(user_id=user_id, ended_at=None)
+    waiting.update(ended_at=clock.now(), challenge="")
+    return walk(LinkToken.objects.filter(pk__in=ids), TOKEN_TRANSITIONS, TokenCommand.EXPIRE)
 
 
 def link_token_problem(token: LinkToken) -> LinkErrorType | None:

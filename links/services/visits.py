@@ -9,7 +9,7 @@ from django.core import signing
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from links.constants import LINK_TOKEN_SECONDS, OAUTH_STATE_SECONDS, LinkErrorType, link_error_type_read
 from links.models import LinkSession, LinkToken
-from links.services.tokens import Opened, link_open
+from links.services.tokens import Opened, is_of_living_user, link_open
 from management.closed import of_living_team
 
 _TICKET_SALT: Final = "link-window"
@@ -47,7 +47,7 @@ def window_open(*, ticket: str) -> tuple[Opened, str] | LinkErrorType:
         return LinkErrorType.INVALID_TOKEN
     with system_scope(SystemScope.KEY_LOOKUP):
         session = LinkSession.objects.select_related("link_token").filter(of_living_team(), pk=UUID(session_id)).first()
-    if session is None:
+    if session is None or not is_of_living_user(session.link_token):
         return LinkErrorType.INVALID_TOKEN
     opened = link_open(token=session.link_token)
     if not isinstance(opened, Opened):
@@ -71,4 +71,6 @@ def end_open(*, ticket: str) -> tuple[LinkErrorType, LinkToken] | None:
         return None
     with system_scope(SystemScope.KEY_LOOKUP):
         token = LinkToken.objects.filter(of_living_team(), pk=UUID(token_id)).first()
-    return (link_error_type_read(error_type), token) if token else None
+    if token is None or not is_of_living_user(token):
+        return None
+    return link_error_type_read(error_type), token

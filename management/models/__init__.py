@@ -4,7 +4,7 @@ from management.models.keys import KeyRow, ManagementKey, TeamAccessToken, TeamK
 from management.models.members import Invite, Member, MemberRow
 from management.models.preferences import ScopeRequirement, TeamLogo, TeamSettings
 from management.models.tenants import Organisation, StaffUser, Team, TeamInOrganisation
-from management.models.trail import AccessRecord, AccessSeal, OrganisationRecord, TrailMark
+from management.models.trail import AccessNamed, AccessRecord, AccessSeal, OrganisationRecord, TrailMark
 from management.models.work import (
     BackgroundJob,
     IdempotentReply,
@@ -15,6 +15,7 @@ from management.models.work import (
 )
 
 __all__ = [
+    "AccessNamed",
     "AccessRecord",
     "AccessSeal",
     "BackgroundJob",

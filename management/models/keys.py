@@ -25,6 +25,8 @@ class KeyRow(models.Model):
     last_used_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True)
+    #: Since when there is a successor.
+    rotated_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         abstract = True

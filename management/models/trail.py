@@ -1,5 +1,6 @@
 """Who read or changed what: of a team's people, and of an organisation; and the seals over the former."""
 
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models.functions import Cast
 
@@ -54,6 +55,30 @@ class AccessRecord(models.Model):
         ]
         permissions = [("export_accessrecord", "Can export the audit trail")]
 
+    def __str__(self) -> str:
+        return f"{self.actor_kind}: {self.action}"
+
+
+class AccessNamed(models.Model):
+    """A person whom a record names among others in `object_ids.user_ids`: what such a record is found by.
+
+    The database writes it with the record; it goes with the record's month. No seal covers it: the record has the ids.
+    """
+
+    pk = models.CompositePrimaryKey("user_id", "record_id", "team_id", "environment")
+    team_id = models.UUIDField()
+    environment = environment_field()
+    user_id = models.UUIDField()
+    record_id = models.UUIDField()
+
+    objects = TeamQuerySet["AccessNamed"].as_manager()
+
+    class Meta:
+        db_table = "management_access_named"
+        constraints = [environment_check("management_access_named")]
+        # Rows come nearly in the order of their records, and leave by it.
+        indexes = [BrinIndex(fields=["record_id"], name="access_named_age", autosummarize=True)]
+
 
 class AccessSeal(models.Model):
     """A link of a team's chain: it covers the records after the seal before it, up to `to_position` and `to_id`.
@@ -86,9 +111,16 @@ class AccessSeal(models.Model):
             models.UniqueConstraint(fields=["team_id", "environment", "number"], name="access_seal_number_once"),
         ]
 
+    def __str__(self) -> str:
+        return f"seal {self.number} of team {self.team_id}, {self.environment}"
+
 
 class TrailMark(models.Model):
-    """Up to which transaction every team's records are sealed, and when that was seen. One row."""
+    """Where a transaction's number was at an instant: everything younger was begun later.
+
+    `sealed`: every team's records below `position` are sealed, and none from there on is older than `seen_at`.
+    `looked`: what the former becomes once every transaction below it is over.
+    """
 
     name = models.CharField(max_length=10, primary_key=True)
     position = models.BigIntegerField()

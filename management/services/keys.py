@@ -117,11 +117,19 @@ def management_key_use(*, shown: ShownKey) -> Principal | None:
     )
 
 
-def key_end(row: TeamKey | ManagementKey, *, after_seconds: int) -> None:
-    """Let a key live on for so long, or for as long as it would have. The caller holds the row."""
-    end = clock.now() + timedelta(seconds=after_seconds)
-    row.expires_at = end if row.expires_at is None else min(row.expires_at, end)
-    row.save(update_fields=["expires_at"])
+def key_succeed(row: TeamKey | ManagementKey, *, overlap_seconds: int) -> datetime | None:
+    """Let a key live on for so long, or for as long as it would have; the end that its successor has: the key's own.
+
+    409 for a key that has a successor. The caller holds the row.
+    """
+    if row.rotated_at is not None:
+        raise ServiceError(ErrorCode.CONFLICT, "This key has a successor already. Rotate that one.")
+    now, own_end = clock.now(), row.expires_at
+    end = now + timedelta(seconds=overlap_seconds)
+    row.expires_at = end if own_end is None else min(own_end, end)
+    row.rotated_at = now
+    row.save(update_fields=["expires_at", "rotated_at"])
+    return own_end
 
 
 def _trusted(row: TeamKey | ManagementKey, shown: ShownKey) -> bool:

@@ -1,6 +1,7 @@
 """Management keys as an organisation's administrators handle them."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
@@ -11,16 +12,27 @@ from healthsvc.kernel.errors import ErrorCode, ServiceError, not_found
 from management.constants import KeyRole
 from management.models import ManagementKey, Organisation
 from management.services.bindings import bindings_check
-from management.services.keys import KeyMade, key_end, management_key_create
+from management.services.keys import KeyMade, key_succeed, management_key_create
 
 
 def management_key_issue(
-    *, organisation_id: UUID, label: str, role: str, team_ids: Sequence[UUID], created_by: str
+    *,
+    organisation_id: UUID,
+    label: str,
+    role: str,
+    team_ids: Sequence[UUID],
+    created_by: str,
+    expires_at: datetime | None = None,
 ) -> tuple[ManagementKey, KeyMade]:
     """A new key with its row. 422 for bindings that the role can't have."""
     bound = bindings_check(organisation_id=organisation_id, role=role, team_ids=team_ids)
     made = management_key_create(
-        organisation_id=organisation_id, label=label, created_by=created_by, role=role, team_ids=bound
+        organisation_id=organisation_id,
+        label=label,
+        created_by=created_by,
+        role=role,
+        team_ids=bound,
+        expires_at=expires_at,
     )
     return ManagementKey.objects.get(pk=made.key_id), made
 
@@ -42,16 +54,20 @@ def management_key_patch(
 def management_key_rotate(
     *, organisation_id: UUID, key_id: UUID, overlap_seconds: int, created_by: str
 ) -> tuple[ManagementKey, KeyMade]:
-    """A new key like this one, which lives on for `overlap_seconds`. 404 for a key that has ended."""
+    """A new key like this one, which lives on for `overlap_seconds`.
+
+    404 for a key that has ended, 409 for one that has a successor.
+    """
     with transaction.atomic():
         row = _held(organisation_id, key_id)
-        key_end(row, after_seconds=overlap_seconds)
+        expires_at = key_succeed(row, overlap_seconds=overlap_seconds)
         made = management_key_create(
             organisation_id=organisation_id,
             label=row.label,
             created_by=created_by,
             role=row.role,
             team_ids=row.team_ids,
+            expires_at=expires_at,
         )
     return ManagementKey.objects.get(pk=made.key_id), made
 

@@ -65,6 +65,9 @@ def member_patch(*, organisation_id: UUID, member_id: UUID, role: str | None, te
         if member is None:
             raise not_found()
         wanted = role or member.role
+        if team_ids is None and wanted == member.role:
+            # Of the teams that stay some may be deleted by now.
+            return
         kept = member.team_ids if wanted == MemberRole.TEAM_ADMIN else []
         bound = bindings_check(
             organisation_id=organisation_id, role=wanted, team_ids=kept if team_ids is None else team_ids

@@ -13,7 +13,7 @@ from healthsvc.kernel.scope import team_scope
 from management.branding import logo_media_type, logo_problem
 from management.constants import DuplicateAccountPolicy
 from management.models import ScopeRequirement, Team, TeamLogo, TeamSettings
-from management.registry import provider_slugs_known
+from management.registry import provider_slugs_known, provider_slugs_scoped
 
 #: Texts that null empties; every other field of the API is left as it is by null.
 _CLEARED_BY_NULL: Final = frozenset({"critical_result_notification_email", "logo_url"})
@@ -78,10 +78,13 @@ def team_logo_remove(*, team: TeamContext) -> bool:
 def scope_requirement_set(*, team: Team, provider: str, required: Sequence[str], optional: Sequence[str]) -> None:
     """What people must and may grant at a provider, in both environments; two empty lists take the requirement away.
 
-    422 for an unknown provider, or a scope that is in both lists.
+    422 for an unknown provider, one whose login asks for no scopes, or a scope that is in both lists.
     """
     if provider not in provider_slugs_known():
         raise invalid([Problem(("body", "provider"), "Not a provider.", "enum")])
+    if (required or optional) and provider not in provider_slugs_scoped():
+        message = "This provider's login asks nobody for scopes, so none can be required; send two empty lists."
+        raise invalid([Problem(("body", "provider"), message, "provider_without_scopes")])
     if set(required) & set(optional):
         raise invalid([Problem(("body", "optional"), "A scope is required or optional, not both.", "scope_twice")])
     values = {

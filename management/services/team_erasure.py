@@ -74,7 +74,9 @@ def _rounds(team_id: UUID) -> Iterator[None]:
     """
     while True:
         erased, waits = 0, False
-        for eraser in (*reversed(team_erasers), OWN):
+        from_above = list(reversed(team_erasers))
+        # Sorting keeps the order of those that are alike.
+        for eraser in (*sorted(from_above, key=lambda one: not one.is_first), OWN):
             if waits and eraser.is_referred_to:
                 continue
             portions = _portions(eraser, team_id)

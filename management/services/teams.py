@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from healthsvc.kernel import clock
 from healthsvc.kernel.errors import ErrorCode, Problem, ServiceError, invalid, not_found
 from healthsvc.kernel.ids import uuid_ordered
-from healthsvc.kernel.principal import Environment, TeamContext
+from healthsvc.kernel.principal import Environment, Role, TeamContext
 from management.constants import TEAM_GRACE_SECONDS, Region
 from management.models import Organisation, Team
 from management.models.tenants import INTEGRATION_TEAM_ID_ONCE
@@ -84,11 +84,14 @@ def team_rename(*, team_id: UUID, name: str) -> None:
         raise not_found()
 
 
-def team_patch(*, team_id: UUID, changes: Mapping[str, Any]) -> Team:
+def team_patch(*, team_id: UUID, changes: Mapping[str, Any], role: Role | None) -> Team:
     """Change what is named: `name`, `integration_team_id` (None clears it), and the switches of each environment.
 
-    404 for a team that was deleted; 422 and 409 as `team_create`. All or nothing.
+    403 for the `integration_team_id` where the caller is no org_admin; 404 for a team that was deleted; 422 and 409 as
+    `team_create`. All or nothing.
     """
+    if "integration_team_id" in changes and role is not Role.ORG_ADMIN:
+        raise ServiceError(ErrorCode.NOT_ALLOWED, "Only an org_admin key may change the integration_team_id.")
     with transaction.atomic():
         team = Team.objects.living().select_for_update(no_key=True).filter(pk=team_id).first()
         if team is None:
@@ -125,7 +128,9 @@ def team_undelete(*, organisation_id: UUID, team_id: UUID) -> None:
             if not deleted.update(deleted_at=None, erase_due_at=None):
                 raise not_found()
     except IntegrityError as error:
-        raise _refusal(error, deleted.get()) from None
+        # By now it may be living, erased or due.
+        team = deleted.first()
+        raise (not_found() if team is None else _refusal(error, team)) from None
 
 
 def _write(team: Team, *, new: bool) -> None:

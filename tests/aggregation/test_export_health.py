@@ -18,7 +18,7 @@ from aggregation.exporting import samples as exporting
 from aggregation.exporting.samples import SAMPLES
 from aggregation.exporting.summaries import SUMMARIES
 from aggregation.models import Block, Series, Summary, Tail
-from aggregation.records import OFFSET_UNKNOWN, DataSource, SampleColumns, SeriesBatch, StreamRecord
+from aggregation.records import OFFSET_UNKNOWN, UNDATED, DataSource, SampleColumns, SeriesBatch, StreamRecord
 from aggregation.services import health_data_store
 from healthsvc.kernel.exporting import ExportPart
 from healthsvc.kernel.scope import team_scope
@@ -181,7 +181,16 @@ def test_summaries_are_whole_as_lines_and_tables(team: Tenant, user: User) -> No
         "2026-03-02T00:00:00+00:00",
     )
     (ran,) = rows_of(archive.files["aggregation/summaries/workouts.parquet"])
-    assert (ran["sport"], ran["hr_zones"], ran["more"]) == ("running", "[1,2,3,4,5,6]", None)
+    assert (ran["sport"], ran["hr_zones"], ran["more"]) == ("running", [1, 2, 3, 4, 5, 6], None)
+
+
+def test_what_is_of_no_day_has_no_day_made_up(team: Tenant, user: User) -> None:
+    store(team, user.id, summaries=[night(), replace(night(), resource="profile", calendar_date=UNDATED, fields={})])
+    archive = opened(team, user.id)
+    lines = {line["resource"]: line for line in archive.lines("aggregation/summaries.jsonl")}
+    assert ("calendar_date" in lines["profile"], lines["sleep"]["calendar_date"]) == (False, "2026-03-02")
+    (profile,) = rows_of(archive.files["aggregation/summaries/profile.parquet"])
+    assert (profile["id"], "calendar_date" in profile) == (lines["profile"]["id"], False)
 
 
 def test_what_the_catalogue_does_not_name_any_more_is_there_all_the_same(team: Tenant, user: User) -> None:

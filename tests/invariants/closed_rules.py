@@ -17,7 +17,7 @@ _LATER: Final = "what came of each user is told by the operation, once it was wo
 _BINDING: Final = "a team in a list of the body, said to be none of the organisation's"
 
 #: What was refused may stand in the caller's own trail.
-TRAILS: Final = frozenset({"management_access_record", "management_organisation_record"})
+TRAILS: Final = frozenset({"management_access_record", "management_access_named", "management_organisation_record"})
 #: Slots in which the caller's own object makes no difference to the answer either, each with its reason.
 NEVER_TOLD: Final[dict[str, str]] = {
     "POST /v2/link/bulk_import connections.user_id": _LATER,

@@ -32,6 +32,7 @@ SPECIAL: Final[dict[str, Any]] = {
     "users_erasure.rows_erased": {},
     # The message stays, with nothing of the person in it.
     "webhooks_event.event_type": "daily.data.sleep.created",
+    "webhooks_event.body": lambda person: f'{{"of": "{person.mark}"}}',
     "webhooks_event.channels": lambda person: [f"user.{person.user.id}"],
     "webhooks_delivery.next_attempt_at": lambda person: clock.now(),
     "webhooks_attempt.event_type": "daily.data.sleep.created",

@@ -1,7 +1,9 @@
 """Whoever reads or changes something of a team's people leaves one record: every route, and every kind of work."""
 
 import re
+from copy import deepcopy
 from typing import Any
+from urllib.parse import urlencode
 from uuid import uuid4
 
 import orjson
@@ -15,7 +17,8 @@ from management.models import AccessRecord
 from tests.clients import ApiClient
 from tests.documents import MANAGEMENT_URLCONF, TEAM_URLCONF
 from tests.factories import Tenant, user_make
-from tests.invariants.closed_bodies import BODIES, RAW_BODIES
+from tests.invariants.closed_bodies import BODIES, PLACES, QUERIES, RAW_BODIES
+from tests.invariants.closed_slots import Slot, placed, query_names, sample_body, slots_of
 from tests.invariants.test_routes import ROUTES, Route
 
 #: Bodies by route, of which some name a user.
@@ -32,8 +35,20 @@ NOTHING_PERSONAL = {
     "PayorViewSet": "the list of insurers",
     "DiagnosisViewSet": "the list of diagnoses",
 }
-#: Views without a key that know whose data it is, and write for themselves.
-WRITES_ITSELF = {"SessionTokenViewSet": "the token in the body says who it is"}
+#: Views without a key that tell and change nothing of a person, each for a reason.
+NOBODY_KNOWN = {
+    "HealthViewSet": "whether the service works",
+    "LinkTokenCheckViewSet": "whether a link token is good",
+    "LinkStartViewSet": "where a link token's login begins",
+}
+#: Places that name a user, other than the `user_id` of a path.
+USER_SLOTS = [
+    (route, slot)
+    for route in ROUTES
+    if route.urlconf == TEAM_URLCONF and route.view.audited and route.view.access is not Access.PUBLIC
+    for slot in slots_of(route)
+    if slot.kind.endswith("user") and (slot.place, slot.kind) != ("path", "user")
+]
 
 
 def records(tenant: Tenant) -> list[AccessRecord]:
@@ -114,6 +129,64 @@ def test_a_caller_who_is_nobody_is_in_no_trail(team: Tenant) -> None:
     assert records(team) == []
 
 
-def test_public_views_that_know_a_person_write_for_themselves() -> None:
-    public = {one.view.__name__ for one in ROUTES if one.view.access is Access.PUBLIC and one.urlconf == TEAM_URLCONF}
-    assert set(WRITES_ITSELF) <= public
+def asked(client: ApiClient, route: Route, slot: Slot, ids: dict[str, Any], value: str) -> int:
+    """What a call that names a user there is answered."""
+    body, query = deepcopy(sample_body(route)), {name: QUERIES.get(name, "") for name in query_names(route)}
+    if slot.place == "body":
+        placed(route, body, slot, value)
+    elif slot.place == "query":
+        query[slot.name] = value
+    places = {**PLACES, **ids, slot.name: value}
+    path = "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda match: str(places.get(match[1], uuid4())), route.route)
+    return client.request(route.method, f"{path}?{urlencode(query)}", json=body).status_code
+
+
+@pytest.mark.slow
+def test_whoever_is_named_in_a_body_or_a_query_is_in_the_record(api: ApiClient, team: Tenant) -> None:
+    """In whichever way a request says whose data it is about. All in one test, which shares what it stands on."""
+    done = set()
+    for number, (route, slot) in enumerate(USER_SLOTS):
+        user = user_make(team, client_user_id=f"named-{number:03}")
+        if slot.kind.startswith("deleted"):
+            api.delete(f"/v2/user/{user.id}")
+        before = {one.pk for one in records(team)}
+        by_name = slot.kind.endswith("client_user")
+        answer = asked(api, route, slot, {"user_id": user.id}, f"named-{number:03}" if by_name else str(user.id))
+        made = [one for one in records(team) if one.pk not in before and one.action == str(route)]
+        assert len(made) == leaves(answer), (route, slot, answer)
+        for one in made:
+            assert str(user.id) in {str(one.user_id), *one.object_ids.get("user_ids", ())}, (route, slot)
+        if made:
+            done.add(f"{route} {slot}")
+    assert {
+        "POST /v2/link/bulk_import body connections.user_id",
+        "POST /v2/link/bulk_pause body user_ids",
+        "POST /v2/link/bulk_trigger_historical_pull body user_ids",
+        "POST /v2/link/token body user_id",
+        "POST /v2/user/undo_delete query client_user_id",
+        "POST /v2/user/undo_delete query user_id",
+        "GET /v2/team/users/search query query_id",
+        "GET /v2/user/resolve/<path:client_user_id> path client_user_id",
+    } <= done, done
+
+
+def test_views_without_a_key_that_know_a_person_write_for_themselves(api: ApiClient, team: Tenant) -> None:
+    user = user_make(team)
+    code = api.post(f"/v2/link/code/create?user_id={user.id}").json()["code"]
+    nobody = ApiClient()
+    token = nobody.post("/v2/link/code/exchange", {"code": code}).json()["sign_in_token"]
+    pair = nobody.post("/v2/session/exchange", {"sign_in_token": token}).json()
+    pair = nobody.post("/v2/session/refresh", {"refresh_token": pair["refresh_token"]}).json()
+    nobody.post("/v2/session/revoke", {"refresh_token": pair["refresh_token"]})
+    nobody.post("/v2/session/revoke", {"refresh_token": "unknown"})
+    public = {
+        str(one)
+        for one in ROUTES
+        if one.urlconf == TEAM_URLCONF and one.view.access is Access.PUBLIC and one.view.__name__ not in NOBODY_KNOWN
+    }
+    told = [(one.action, one.actor_kind, one.user_id) for one in records(team) if one.actor_kind != "team_key"]
+    assert told == [
+        ("POST /v2/link/code/exchange", "link_token", user.id),
+        *((f"POST /v2/session/{what}", "device_session", user.id) for what in ("exchange", "refresh", "revoke")),
+    ]
+    assert {action for action, _kind, _user_id in told} == public

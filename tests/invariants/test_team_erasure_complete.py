@@ -28,6 +28,7 @@ from webhooks.models import Event
 #: Tables that still name an erased team, each with its reason.
 STILL_NAMING = {
     "management_access_record": "the trail of who read or changed the data says whose they were, by id alone",
+    "management_access_named": "the trail's index of whom its records name among others, by id alone",
     "management_access_seal": "the trail's seals hold digests of it and nothing else",
     "management_team_key": "no key's id is ever given again, and the trail names keys",
 }

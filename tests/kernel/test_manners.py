@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import orjson
 import pytest
@@ -83,8 +83,9 @@ def test_json_is_answered_whatever_is_accepted(api: ApiClient, accept: str) -> N
 
 
 def test_request_ids_are_taken_over_where_harmless(api: ApiClient) -> None:
-    assert api.get("/v2/user", X_Request_Id="abc-12345")["X-Request-Id"] == "abc-12345"
-    for given in ("short", "x" * 65, "white space", "<script>alert(1)</script>"):
+    for given in (str(uuid4()), uuid4().hex.upper(), "01ARZ3NDEKTSV4RRFFQ69G5FAV"):
+        assert api.get("/v2/user", X_Request_Id=given)["X-Request-Id"] == given
+    for given in ("short", "jane.doe-1987", "4111111111111111", "x" * 65, "white space", "<script>alert(1)</script>"):
         made = api.get("/v2/user", X_Request_Id=given)["X-Request-Id"]
         assert made != given
         assert UUID(made).version == 7
@@ -169,16 +170,17 @@ def test_without_redis_requests_go_through(api: ApiClient, settings: Settings) -
 
 def test_each_answered_request_leaves_one_audit_row(api: ApiClient, team: Tenant) -> None:
     user = user_make(team)
-    api.get(f"/v2/user/{user.id}", X_Request_Id="audit-test-1")
+    asked = [str(uuid4()), str(uuid4())]
+    api.get(f"/v2/user/{user.id}", X_Request_Id=asked[0])
     nobody = UUID("00000000-0000-4000-8000-000000000000")
-    api.get(f"/v2/user/{nobody}", X_Request_Id="audit-test-2")
+    api.get(f"/v2/user/{nobody}", X_Request_Id=asked[1])
     api.get("/v2/user", {"limit": 0})
     shared = {"action": "GET /v2/user/<user_id>", "actor_kind": "team_key", "address": "127.0.0.1"}
     with team_scope(team.context):
         rows = list(AccessRecord.objects.order_by("pk").values(*shared, "user_id", "request_id", "status_code"))
     assert rows == [
-        {**shared, "user_id": user.id, "request_id": "audit-test-1", "status_code": 200},
-        {**shared, "user_id": nobody, "request_id": "audit-test-2", "status_code": 404},
+        {**shared, "user_id": user.id, "request_id": asked[0], "status_code": 200},
+        {**shared, "user_id": nobody, "request_id": asked[1], "status_code": 404},
     ]
 
 

@@ -357,9 +357,9 @@ def test_the_cookie_is_secure_where_the_service_is(team: Tenant, settings: Setti
 def test_pages_take_few_queries(team: Tenant) -> None:
     client = browser()
     page = opened(client, token_make(team, user_make(team)))
-    # Of the consent page the sixth is what the team requires of its people at the provider.
-    for address, queries in ((page, 5), (f"{page}/provider/oura", 6)):
+    # Of the consent page the seventh is what the team requires of its people at the provider.
+    for address, queries in ((page, 6), (f"{page}/provider/oura", 7)):
         with CaptureQueriesContext(connection) as captured:
             client.get(address)
-        # session with its token, the team's settings, its logo, its name, and the settings once more for the list
+        # session with its token, that its user lives, the team's settings, its logo, its name, and the settings once more for the list
         assert len(captured) == queries, [query["sql"] for query in captured]

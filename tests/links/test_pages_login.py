@@ -11,6 +11,7 @@ from django.test import Client
 from healthsvc.kernel import clock
 from healthsvc.kernel.scope import team_scope
 from links.models import Connection, LinkSession, LinkToken, PasswordLogin
+from links.services.password_logins import password_login
 from simulator.passwords import MFA_CODE
 from tests.factories import Tenant, environment_make, user_make
 from tests.links.linking import browser, opened, query_of, token_make, told_by
@@ -272,11 +273,18 @@ def test_an_account_that_somebody_else_has_is_told_with_a_way_on(team: Tenant) -
 
 
 @pytest.mark.parametrize("on_error", [None, "redirect"])
-def test_a_login_of_somebody_who_was_deleted_meanwhile(team: Tenant, on_error: str | None) -> None:
+def test_a_login_of_somebody_who_was_deleted_meanwhile(
+    team: Tenant, on_error: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client, user = browser(), user_make(team)
     page = opened(client, token_make(team, user, redirect_url=RETURN, on_error=on_error))
-    with team_scope(team.context):
+
+    def deleted_first(**values: Any) -> Any:
         User.objects.filter(pk=user.pk).update(deleted_at=clock.now())
+        return password_login(**values)
+
+    # After the page has looked whether its session's user lives.
+    monkeypatch.setattr("links.pages.logins.password_login", deleted_first)
     response = client.post(f"{page}/provider/{SLUG}/login", RIGHT)
     if on_error:
         assert query_of(_home(client, response))["error_type"] == "invalid_token"

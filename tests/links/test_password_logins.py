@@ -19,6 +19,7 @@ from links.services.password_logins import (
     LinkOutcome,
     OutcomeState,
     mfa_waiting,
+    password_login,
     password_logins_purge,
     password_mfa_complete,
 )
@@ -182,10 +183,17 @@ def test_token_errors(team: Tenant, user: User, widget: ApiClient, simulator: Si
     assert simulator.count("whoop", "/{slug}/password/login") == 1
 
 
-def test_a_deleted_user(team: Tenant, user: User, widget: ApiClient) -> None:
+def test_a_user_who_is_deleted_meanwhile(
+    team: Tenant, user: User, widget: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = token_text(team, user)
-    with team_scope(team.context):
+
+    def deleted_first(**values: Any) -> Any:
         User.objects.filter(pk=user.pk).update(deleted_at=clock.now())
+        return password_login(**values)
+
+    # After the token was let in.
+    monkeypatch.setattr("links.password_api.password_login", deleted_first)
     assert failed(logged_in(widget, text, "whoop")) == ("error", "invalid_token")
 
 

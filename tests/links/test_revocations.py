@@ -21,11 +21,12 @@ from links.services import revocations
 from links.services.connections import connection_disconnect
 from links.services.refusals import ConnectionBroken
 from links.services.renewal import access_get
-from links.services.revocations import revocation_run, revocations_purge, revocations_wake
+from links.services.revocations import revocation_run, revocations_last_call, revocations_purge, revocations_wake
 from management.models import TeamSettings
 from tests.factories import Tenant, user_make
 from tests.links.linking import browser, connected, departed, opened, path_of, query_of, token_make
 from tests.links.simulators import Person, Simulator, call
+from tests.users.erasing import after_grace
 from users.models import User
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
@@ -109,15 +110,40 @@ def test_it_is_tried_until_it_holds(oura: Connection, simulator: Simulator) -> N
     assert state(run(revocation, 31 + 121)) == ("done", "", 3)
 
 
-def test_after_three_days_it_is_given_up_without_keeping_tokens(oura: Connection, simulator: Simulator) -> None:
+def test_after_thirty_days_it_is_given_up_without_keeping_tokens(oura: Connection, simulator: Simulator) -> None:
     simulator.fault("oura", "http_500", "/oauth/revoke", times=20)
     revocation = run(ended(oura))
     assert revocation.refresh_token
-    run(revocation, 3 * 86_400 - 60)
-    assert revocation.status == "owed"
-    run(revocation, 3 * 86_400 + 3 * 3600)
-    assert state(revocation) == ("given_up", "provider_unavailable", 3)
+    Revocation.objects.update(attempts=20)
+    run(revocation, 30 * 86_400 - 7200)
+    assert state(revocation) == ("owed", "provider_unavailable", 21)
+    # Once a day at the least, and in the end not later than that.
+    assert revocation.not_before == revocation.created_at + timedelta(days=30)
+    run(revocation, 30 * 86_400 + 1)
+    assert state(revocation) == ("given_up", "provider_unavailable", 22)
     assert (revocation.access_token, revocation.refresh_token) == ("", "")
+
+
+def test_an_erasure_has_it_tried_once_more_and_no_longer(oura: Connection, simulator: Simulator) -> None:
+    simulator.fault("oura", "http_500", "/oauth/revoke", times=20)
+    revocation = run(ended(oura))
+    Revocation.objects.update(not_before=clock.now() + timedelta(days=8))
+    with after_grace():
+        for _again in range(2):
+            revocations_last_call(Revocation.objects.all())
+        run(revocation)
+    assert state(revocation) == ("given_up", "provider_unavailable", 2)
+
+
+def test_what_is_owed_since_the_erasure_alone_is_tried_for_days(oura: Connection, simulator: Simulator) -> None:
+    simulator.fault("oura", "http_500", "/oauth/revoke", times=20)
+    revocation = ended(oura)
+    revocations_last_call(Revocation.objects.all())
+    run(revocation)
+    run(revocation, 3 * 86_400 - 7200)
+    assert state(revocation) == ("owed", "provider_unavailable", 2)
+    run(revocation, 3 * 86_400 + 1)
+    assert state(revocation) == ("given_up", "provider_unavailable", 3)
 
 
 def test_an_access_token_at_its_end_is_renewed_first(oura: Connection, simulator: Simulator) -> None:

@@ -3,6 +3,7 @@
 import pytest
 from django.test import Client
 
+from healthsvc.kernel.rows import team_values
 from healthsvc.kernel.scope import team_scope
 from links.catalogue import provider_find
 from links.choices import choices_of, is_something, scopes_left_out
@@ -10,6 +11,7 @@ from links.models import Connection, LinkSession, Revocation
 from links.scope_requirements import Requirement, requirement_of
 from links.services import bulk
 from management import services
+from management.models import ScopeRequirement
 from tests.clients import ApiClient
 from tests.factories import Tenant, user_make
 from tests.links.granting import SCOPES, tokens_make
@@ -45,8 +47,15 @@ def test_what_the_management_address_sets_is_what_logins_read(
 
 def test_logins_without_scopes_require_none(team: Tenant) -> None:
     for provider in ("garmin", "freestyle_libre"):
-        required(team, provider, "anything")
+        with team_scope(team.context):
+            # From before the management address refused them, or the catalogue changed.
+            ScopeRequirement.objects.create(
+                **team_values(team.context), provider=provider, required_scopes=["anything"], optional_scopes=[]
+            )
         assert requirement(team, provider) == Requirement()
+        required(team, provider)
+        with team_scope(team.context):
+            assert ScopeRequirement.objects.count() == 0
 
 
 def test_what_is_required_can_not_be_left_out_on_our_page() -> None:
@@ -65,6 +74,44 @@ def test_where_all_is_required_there_is_nothing_to_choose() -> None:
     assert choices_of(oura, oura.scopes) == ()
 
 
+def test_what_only_the_team_asks_for_is_told_under_the_provider_s_own_name() -> None:
+    choices = choices_of(provider_find("oura"), ("daily", "email"), ("tag", "heartrate"))
+    email, tag = choices[-2:]
+    assert [(one.on_top and one.on_top.title, one.scopes) for one in (email, tag)] == [
+        ("email", ("email",)),
+        ("tag", ("tag",)),
+    ]
+    assert (email.needed, email.fixed, tag.needed, tag.fixed) == (True, True, False, False)
+    assert "tag" in scopes_left_out(choices, [])
+    assert "tag" not in scopes_left_out(choices, [tag.name])
+    assert "email" not in scopes_left_out(choices, [])
+    # An optional scope of the team's is no resource.
+    oura = choices_of(provider_find("oura"), (), ("tag",))
+    assert (is_something(oura, ["scope tag"]), is_something(oura, ["workouts"])) == (False, True)
+
+
+def test_where_nothing_can_be_left_out_what_the_team_needs_is_told_all_the_same() -> None:
+    oura = provider_find("oura")
+    every = choices_of(oura, (*oura.scopes, "email"))
+    assert [one.fixed for one in every] == [True] * len(every)
+    assert [one.needed for one in every if one.on_top] == [True]
+    assert (is_something(every, []), scopes_left_out(every, [])) == (True, [])
+
+
+def test_the_consent_page_shows_every_scope_that_is_asked_for(team: Tenant) -> None:
+    required(team, "oura", "daily", "email", optional=("<b>tag",))
+    client = browser()
+    page = opened(client, token_make(team, user_make(team)))
+    items = client.get(f"{page}/provider/oura").content.decode().split("<li>")
+    email, tag = (
+        [item for item in items if f'<span class="resource-title">{scope}</span>' in item]
+        for scope in ("email", "&lt;b&gt;tag")
+    )
+    assert [("Our team needs this" in item, "<input" in item) for item in email + tag] == [(True, False), (False, True)]
+    assert ['value="scope &lt;b&gt;tag" checked' in item for item in tag] == [True]
+    assert sum("Our team needs this" in item for item in items) == 2
+
+
 @pytest.mark.slow
 def test_the_consent_page_says_what_is_needed_and_asks_for_it(team: Tenant, simulator: Simulator) -> None:
     required(team, "oura", "heartrate", optional=("tag",))
@@ -73,11 +120,13 @@ def test_the_consent_page_says_what_is_needed_and_asks_for_it(team: Tenant, simu
     consent = f"{page}/provider/oura"
     shown = client.get(consent).content.decode()
     assert shown.count("Our team needs this") == 1
-    client.post(consent, {"keep": []})
+    client.post(consent, {"keep": ["scope tag"]})
     scopes = query_of(departed(client, page, "oura"))["scope"].split()
     assert "heartrate" in scopes
     assert "tag" in scopes
     assert "workout" not in scopes
+    client.post(consent, {"keep": []})
+    assert "tag" not in query_of(departed(client, page, "oura"))["scope"].split()
 
 
 def _returned(team: Tenant, user: User, refused: list[str], *, redirects: bool = False) -> tuple[Client, str, int]:

@@ -5,6 +5,7 @@ from datetime import date
 
 import pytest
 from django.contrib import admin
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission
 from django.db import connection
 from django.db.models import Model
@@ -12,7 +13,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
-from management.models import AccessRecord, ManagementKey, Organisation, StaffUser, Team, TeamKey
+from management.models import AccessRecord, ManagementKey, Organisation, OrganisationRecord, StaffUser, Team, TeamKey
+from management.services.keys import management_key_create
 from tests import factories
 from tests.clients import ApiClient
 from users.models import User
@@ -141,6 +143,34 @@ def test_staff_revoke_keys(staff: Client, team: factories.Tenant) -> None:
         row = TeamKey.objects.get()
     staff.post(_address(TeamKey), {"action": "revoke", "_selected_action": [str(row.pk)]})
     assert ApiClient(team_key=team.key).get("/v2/user").status_code == 401
+
+
+def test_whoever_of_the_staff_makes_or_revokes_keys_is_written_down(staff: Client, team: factories.Tenant) -> None:
+    ada = StaffUser.objects.get()
+    staff.post(_address(Team), {"action": "make_production_key", "_selected_action": [str(team.team.id)]})
+    with system_scope(SystemScope.STAFF):
+        made, old = TeamKey.objects.get(label="made in the admin"), TeamKey.objects.get(label="test")
+    for _ in range(2):
+        # The second time it is revoked already.
+        staff.post(_address(TeamKey), {"action": "revoke", "_selected_action": [str(old.pk)]})
+    told = OrganisationRecord.objects.filter(organisation=team.team.organisation).order_by("pk")
+    ids = {"team_id": str(team.team.pk)}
+    assert list(told.values_list("action", "actor_kind", "actor_id", "object_ids")) == [
+        ("admin make production key", "staff", str(ada.pk), {**ids, "key_id": str(made.pk)}),
+        ("admin revoke management.teamkey", "staff", str(ada.pk), {**ids, "key_id": str(old.pk)}),
+    ]
+    entries = LogEntry.objects.filter(user=ada).order_by("pk").values_list("object_id", "change_message")
+    assert list(entries) == [
+        (str(team.team.pk), f"Made the production key {made.pk}."),
+        (str(old.pk), "Revoked."),
+    ]
+
+
+def test_whoever_revokes_a_management_key_is_written_down(staff: Client, team: factories.Tenant) -> None:
+    made = management_key_create(organisation_id=team.team.organisation_id, label="top", created_by="test")
+    staff.post(_address(ManagementKey), {"action": "revoke", "_selected_action": [str(made.key_id)]})
+    (told,) = OrganisationRecord.objects.values_list("action", "object_ids")
+    assert told == ("admin revoke management.managementkey", {"key_id": str(made.key_id)})
 
 
 def test_a_new_organisation_gets_its_key(staff: Client) -> None:

@@ -112,6 +112,18 @@ def test_bad_keys_are_refused_and_not_made(
     assert ManagementKey.objects.filter(organisation=organisation).count() == 2
 
 
+def test_a_key_ends_when_it_was_asked_to(
+    management_api: ApiClient, organisation: Organisation, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = clock.now() + timedelta(hours=1)
+    made = management_api.post(path, {"label": "New", "role": "org_admin", "expires_at": ends.isoformat()}).json()
+    client = ApiClient(management_key=made["key"])
+    assert (made["expires_at"], client.get(base(organisation)).status_code) == (clock.utc_text(ends), 200)
+    assert management_api.get(path).json()["data"][0]["expires_at"] == clock.utc_text(ends)
+    monkeypatch.setattr(clock, "now", lambda: ends + timedelta(seconds=1))
+    assert client.get(base(organisation)).status_code == 401
+
+
 def test_a_patch_changes_label_and_teams_and_never_the_role(
     management_api: ApiClient, organisation: Organisation, team: factories.Tenant, path: str
 ) -> None:
@@ -219,3 +231,17 @@ def test_a_key_rotates_itself_with_an_overlap(
     later = clock.now() + timedelta(seconds=601)
     monkeypatch.setattr(clock, "now", lambda: later)
     assert [client.get(base(organisation)).status_code for client in (old, new)] == [401, 200]
+
+
+def test_a_successor_keeps_its_predecessors_end_and_is_the_only_one(
+    organisation: Organisation, management_api: ApiClient, path: str
+) -> None:
+    ends = clock.now() + timedelta(hours=1)
+    old = services.management_key_create(
+        organisation_id=organisation.pk, label="short", created_by="test", expires_at=ends
+    )
+    made = management_api.post(f"{path}/{old.key_id}/rotate", {"overlap_seconds": 600}).json()
+    assert ManagementKey.objects.get(pk=made["id"]).expires_at == ends
+    again = management_api.post(f"{path}/{old.key_id}/rotate", {})
+    assert (again.status_code, again.json()["detail"]) == (409, "This key has a successor already. Rotate that one.")
+    assert ManagementKey.objects.filter(label="short").count() == 2

@@ -76,6 +76,17 @@ def test_a_members_role_is_changed(
     assert trail(organisation) == [("PATCH /v1/org/<org_id>/member/<member_id>", {"member_id": str(ada.pk)})]
 
 
+def test_nulls_leave_a_member_of_a_deleted_team_as_they_are(
+    management_api: ApiClient, organisation: Organisation, team: factories.Tenant
+) -> None:
+    ada = _member(organisation, "Ada", role="team_admin", team_ids=[team.team.pk])
+    services.team_delete(team_id=team.team.pk)
+    answer = management_api.patch(f"{base(organisation)}/member/{ada.pk}", {"role": None, "team_role_bindings": None})
+    assert (answer.status_code, answer.json()) == (200, None)
+    ada.refresh_from_db()
+    assert (ada.role, ada.team_ids) == ("team_admin", [team.team.pk])
+
+
 def test_bad_roles_change_nothing(
     management_api: ApiClient, organisation: Organisation, team: factories.Tenant, other_team: factories.Tenant
 ) -> None:

@@ -77,7 +77,8 @@ def test_environments_and_regions_are_apart(
         listed = management_api.get(f"{base(organisation)}/team_api_keys/{environment}/{region}").json()["api_keys"]
         assert [key["value"][:15] for key in listed] == [owner.key[:15]]
     wrong = f"{base(organisation)}/team_api_keys/sandbox/eu"
-    assert management_api.post(wrong, {"label": "x", "team_id": str(team.team.pk)}).status_code == 404
+    refused = management_api.post(wrong, {"label": "x", "team_id": str(team.team.pk)})
+    assert (refused.status_code, refused.json()["detail"]) == (404, "This team is in the region us: use …/sandbox/us.")
     for environment, region, found in (("staging", "us", ["env"]), ("x", "mars", ["env", "region"])):
         answer = management_api.get(f"{base(organisation)}/team_api_keys/{environment}/{region}")
         assert locs(answer) == [(["path", name], "enum") for name in found]
@@ -134,11 +135,55 @@ def test_a_rotation_never_lengthens_a_life(management_api: ApiClient, team: fact
     made = services.team_key_create(
         team=team.team, environment=Environment.SANDBOX, label="short", created_by="test", expires_at=ends
     )
-    management_api.post(f"{path}/{made.key_id}/rotate", {})
+    new = management_api.post(f"{path}/{made.key_id}/rotate", {}).json()
     with team_scope(team.context):
-        assert TeamKey.objects.get(pk=made.key_id).expires_at == ends
-    assert management_api.post(f"{path}/{made.key_id}/rotate", {"overlap_seconds": 0}).status_code == 200
-    assert not _opens(made.text)
+        assert [TeamKey.objects.get(pk=pk).expires_at for pk in (made.key_id, new["id"])] == [ends, ends]
+    assert management_api.post(f"{path}/{new['id']}/rotate", {"overlap_seconds": 0}).status_code == 200
+    assert (_opens(made.text), _opens(new["value"])) == (True, False)
+
+
+def test_a_key_has_one_successor(management_api: ApiClient, team: factories.Tenant, path: str) -> None:
+    old = _make(management_api, path, team)
+    rotate = f"{path}/{old['id']}/rotate"
+    assert management_api.post(rotate, {}).status_code == 200
+    keys = management_api.get(path).json()
+    again = management_api.post(rotate, {"overlap_seconds": 0})
+    assert (again.status_code, again.json()["detail"]) == (409, "This key has a successor already. Rotate that one.")
+    assert management_api.get(path).json() == keys
+
+
+def test_a_key_ends_when_it_was_asked_to(
+    management_api: ApiClient, team: factories.Tenant, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = clock.now() + timedelta(hours=1)
+    asked = {"label": "short", "team_id": str(team.team.pk), "expires_at": ends.isoformat()}
+    made = management_api.post(path, asked).json()
+    assert (made["expires_at"], _opens(made["value"])) == (clock.utc_text(ends), True)
+    assert management_api.get(path).json()["api_keys"][0]["expires_at"] == clock.utc_text(ends)
+    assert management_api.post(path, {**asked, "expires_at": None}).json()["expires_at"] is None
+    monkeypatch.setattr(clock, "now", lambda: ends + timedelta(seconds=1))
+    assert not _opens(made["value"])
+
+
+@pytest.mark.parametrize(
+    ("sent", "loc", "kind"),
+    [
+        ({"expires_at": "2020-01-01T00:00:00Z"}, "expires_at", "key_end_past"),
+        ({"expires_at": "2120-01-01"}, "expires_at", "instant"),
+        ({"expires_at": 4102444800}, "expires_at", "string_type"),
+        ({"expiresAt": "2120-01-01T00:00:00Z"}, "expiresAt", "extra_forbidden"),
+    ],
+)
+def test_a_bad_or_misspelt_end_makes_no_key(
+    management_api: ApiClient, organisation: Organisation, team: factories.Tenant, path: str, sent: dict[str, Any],
+    loc: str, kind: str,
+) -> None:  # fmt: skip
+    answer = management_api.post(path, {"label": "x", "team_id": str(team.team.pk), **sent})
+    assert locs(answer) == [(["body", loc], kind)]
+    assert len(management_api.get(path).json()["api_keys"]) == 1
+    keys = f"{base(organisation)}/management_key"
+    assert locs(management_api.post(keys, {"label": "x", "role": "org_admin", **sent})) == [(["body", loc], kind)]
+    assert [key["label"] for key in management_api.get(keys).json()["data"]] == ["test", "first key"]
 
 
 @pytest.mark.parametrize("seconds", [-1, 30 * 24 * 3600 + 1, "x", 1.5, True])

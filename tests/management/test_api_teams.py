@@ -1,10 +1,15 @@
 """An organisation's teams: made, changed, found by the customer's own name, deleted and brought back."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
+from django.db import IntegrityError, transaction
+from django.db.models import F
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.principal import Environment, TeamContext
@@ -12,6 +17,7 @@ from healthsvc.kernel.scope import team_scope
 from management import selectors, services
 from management.models import Organisation, Team, TeamSettings
 from management.organisation_selectors import scope_requirements
+from management.services import teams
 from management.services.names import name_check
 from tests import factories
 from tests.clients import ApiClient
@@ -173,6 +179,19 @@ def test_the_switch_for_duplicates_is_the_teams_policy(
         ({"integration_team_id": ""}, ["body", "integration_team_id"]),
         ({"sandbox": {"logo_url": "javascript:alert(1)"}}, ["body", "sandbox", "logo_url"]),
         ({"sandbox": {"logo_url": "ftp://acme.example/a.png"}}, ["body", "sandbox", "logo_url"]),
+        ({"sandbox": {"logo_url": "http://acme.example/a.png"}}, ["body", "sandbox", "logo_url"]),
+        ({"sandbox": {"logo_url": "https://acme.example:99999/a.png"}}, ["body", "sandbox", "logo_url"]),
+        ({"sandbox": {"logo_url": "https://acme.example:0/a.png"}}, ["body", "sandbox", "logo_url"]),
+        ({"sandbox": {"logo_url": "https://a:b@acme.example/a.png"}}, ["body", "sandbox", "logo_url"]),
+        ({"sandbox": {"logo_url": "https://acme.example/a;b.png"}}, ["body", "sandbox", "logo_url"]),
+        (
+            {"sandbox": {"brand_information": {"company_website": "javascript:alert(1)"}}},
+            ["body", "sandbox", "brand_information"],
+        ),
+        (
+            {"sandbox": {"brand_information": {"company_website": "acme.example"}}},
+            ["body", "sandbox", "brand_information"],
+        ),
         ({"sandbox": {"critical_result_notification_email": "nobody"}}, ["body", "sandbox"]),
         ({"sandbox": {"brand_information": {"brand_color": "red"}}}, ["body", "sandbox", "brand_information"]),
         ({"sandbox": {"brand_information": {"support_email": "x"}}}, ["body", "sandbox", "brand_information"]),
@@ -188,6 +207,25 @@ def test_bad_changes_are_named_and_change_nothing(
     team.team.refresh_from_db()
     assert (team.team.name, team.team.integration_team_id) == ("Our team", None)
     assert trail(organisation) == []
+
+
+@pytest.mark.parametrize("bits", [0, 2**128 - 1])
+def test_the_ids_of_nobody_and_everybody_are_no_team_s(
+    management_api: ApiClient, organisation: Organisation, bits: int
+) -> None:
+    body = {"name": "North", "region": "eu", "id": str(UUID(int=bits))}
+    assert locs(management_api.post(f"{base(organisation)}/team", body)) == [(["body", "id"], "uuid_reserved")]
+    assert not Team.objects.exists()
+
+
+def test_addresses_are_kept_as_pages_show_them(management_api: ApiClient, team: factories.Tenant) -> None:
+    given = {
+        "logo_url": "HTTPS://cdn.acme.example/a.png",
+        "brand_information": {"company_website": "HTTP://acme.example"},
+    }
+    kept = management_api.patch(team_path(team), {"sandbox": given}).json()["sandbox"]
+    assert kept["logo_url"] == "https://cdn.acme.example/a.png"
+    assert kept["brand_information"]["company_website"] == "http://acme.example"
 
 
 def test_an_integration_team_id_is_one_teams_and_finds_it(
@@ -298,6 +336,28 @@ def test_a_deleted_team_comes_back_with_its_keys(
     assert management_api.post(f"{path}/undo_delete").status_code == 404
 
 
+def test_an_undo_that_a_name_and_the_due_date_overtake_finds_no_team(
+    management_api: ApiClient, team: factories.Tenant, organisation: Organisation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = team_path(team)
+    management_api.patch(path, {"integration_team_id": "clinic 7"})
+    management_api.delete(path)
+    body = {"name": "Next", "region": "us", "integration_team_id": "clinic 7"}
+    management_api.post(f"{base(organisation)}/team", body)
+
+    @contextmanager
+    def due_in_between() -> Iterator[None]:
+        try:
+            with transaction.atomic():
+                yield
+        except IntegrityError:
+            Team.objects.filter(pk=team.team.pk).update(erase_due_at=F("deleted_at"))
+            raise
+
+    monkeypatch.setattr(teams, "transaction", SimpleNamespace(atomic=due_in_between))
+    assert management_api.post(f"{path}/undo_delete").status_code == 404
+
+
 def test_a_team_does_not_come_back_once_its_own_name_lives_again_or_its_time_is_over(
     management_api: ApiClient, team: factories.Tenant, organisation: Organisation, api: ApiClient
 ) -> None:
@@ -340,6 +400,8 @@ def test_scope_requirements_are_kept_for_each_provider(
     ("body", "loc"),
     [
         ({"provider": "nobody", "required": [], "optional": []}, ["body", "provider"]),
+        ({"provider": "renpho", "required": ["a"], "optional": []}, ["body", "provider"]),
+        ({"provider": "garmin", "required": [], "optional": ["a"]}, ["body", "provider"]),
         ({"provider": "oura", "required": ["a"], "optional": ["a"]}, ["body", "optional"]),
         ({"provider": "oura", "required": [1], "optional": []}, ["body", "required", "0"]),
         ({"provider": "oura", "required": ["x"] * 101, "optional": []}, ["body", "required"]),

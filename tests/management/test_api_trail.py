@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from healthsvc.kernel import clock
 from healthsvc.kernel.principal import PrincipalKind
 from healthsvc.kernel.scope import team_scope
-from management import trail_selectors
+from management import audit, trail_selectors
 from management.audit import access_record
 from management.models import AccessRecord
 from management.trail_export import COLUMNS
@@ -182,6 +182,68 @@ def test_a_team_sees_who_looked_at_a_user(api: ApiClient, team: Tenant) -> None:
     answer = api.get(f"/v2/user/{user.id}/access_record").json()
     assert [one["action"] for one in answer["data"]] == ["GET /v2/user/<user_id>"]
     assert api.get(f"/v2/user/{uuid4()}/access_record").status_code == 404
+    api.patch(f"/v2/user/{user.id}", {"fallback_time_zone": "UTC"})
+    query = {"action": "PATCH /v2/user/<user_id>", "actor_kind": "team_key", "status_code": 204}
+    for changes, count in (({}, 1), ({"status_code": 404}, 0), ({"actor_kind": "worker"}, 0)):
+        found = api.get(f"/v2/user/{user.id}/access_record", {**query, **changes}).json()
+        assert len(found["data"]) == count, changes
+    assert api.get(f"/v2/user/{user.id}/access_record", {"actor_kind": "zzz"}).status_code == 422
+
+
+def test_a_user_who_was_named_among_others_is_found(
+    team: Tenant, other_team: Tenant, api: ApiClient, management_api: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trail_selectors, "LOOKED_AT_MAXIMUM", 2)
+    user, somebody = user_make(team), uuid4()
+    (among,) = recorded(team, user_ids=[somebody, user.id], actor_id="among")
+    (own,) = recorded(team, ids={"user_id": str(user.id)}, user_ids=[user.id])
+    recorded(team, user_ids=[somebody])
+    recorded(other_team, user_ids=[user.id])
+    answer = api.get(f"/v2/user/{user.id}/access_record").json()
+    assert [UUID(one["id"]) for one in answer["data"]] == [own, among]
+    first = api.get(f"/v2/user/{user.id}/access_record", {"limit": 1}).json()
+    # By now the first page is a record too.
+    assert first["data"][0]["action"] == "GET /v2/user/<user_id>/access_record"
+    rest = api.get(f"/v2/user/{user.id}/access_record", {"next_cursor": answer["data"][0]["id"]}).json()
+    assert ([UUID(one["id"]) for one in rest["data"]], rest["next_cursor"]) == ([among], None)
+    assert listed(management_api, team, user_id=somebody)[1:] == [among]
+    found: list[UUID] = []
+    query = {"user_id": user.id, "actor_id": "among"}
+    while True:
+        page = management_api.get(path(team), query).json()
+        found += [UUID(one["id"]) for one in page["data"]]
+        if page["next_cursor"] is None:
+            break
+        query["next_cursor"] = page["next_cursor"]
+    assert found == [among]
+    with team_scope(team.context):
+        at = AccessRecord.objects.get(pk=among).occurred_at
+    times = {"after": at.isoformat(), "before": (at + timedelta(microseconds=1)).isoformat()}
+    assert among in listed(management_api, team, user_id=user.id, next_cursor=own, **times)
+
+
+def test_a_page_of_one_user_is_two_queries(team: Tenant) -> None:
+    user_id, counts = uuid4(), []
+    for more in (1, 20):
+        recorded(team, more, user_ids=[user_id], ids={"user_id": str(user_id)})
+        with team_scope(team.context), CaptureQueriesContext(connection) as captured:
+            filters = trail_selectors.AccessFilters(user_id=user_id)
+            trail_selectors.access_page(team.context, filters=filters, limit=100)
+        counts.append(len(captured))
+    assert counts == [2, 2]
+
+
+def test_more_users_than_one_record_names_are_in_the_next_and_it_is_one_statement(
+    team: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "_USERS_NAMED_MAXIMUM", 2)
+    users = [uuid4() for _ in range(3)]
+    with team_scope(team.context), CaptureQueriesContext(connection) as captured:
+        values: dict[str, Any] = {"actor_kind": PrincipalKind.TEAM_KEY, "actor_id": "x", "action": "y", "ids": {}}
+        access_record(team=team.context, **values, user_ids=[*users, users[0]])
+        found = [row.object_ids["user_ids"] for row in AccessRecord.objects.order_by("pk")]
+    assert found == [[str(users[0]), str(users[1])], [str(users[2])]]
+    assert [query["sql"].split()[0] for query in captured] == ["INSERT", "SELECT"]
 
 
 def test_a_page_of_users_names_them(api: ApiClient, team: Tenant) -> None:

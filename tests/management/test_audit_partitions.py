@@ -1,18 +1,19 @@
 """The audit trail's months: where records go, what is closed, and what a retention drops."""
 
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.db import connection, transaction
 from django.db.utils import DatabaseError, ProgrammingError
 from psycopg import sql
+from structlog.testing import capture_logs
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.ids import uuid_floor
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from management import trail_partitions
-from management.models import AccessRecord, AccessSeal
+from management.models import AccessNamed, AccessRecord, AccessSeal, TrailMark
 from management.tasks import trail_months, trail_seal
 from management.trail_verification import trail_verify
 from tests.factories import Tenant
@@ -67,7 +68,7 @@ def test_what_has_no_month_is_kept_all_the_same(team: Tenant) -> None:
     far = planted(team, clock.now() + timedelta(days=800))
     old = planted(team, OLD)
     assert {partition_of(team, row.pk) for row in (far, old)} == {"management_access_record_default"}
-    assert trail_partitions.months_state().in_default == 1
+    assert trail_partitions.months_state().in_default == 2
 
 
 def test_rows_without_a_month_move_to_it_once_it_is_made(team: Tenant) -> None:
@@ -124,6 +125,68 @@ def test_a_month_is_dropped_when_it_is_sealed_and_over_and_the_chain_stays_whole
         assert list(AccessRecord.objects.values_list("pk", flat=True)) == [kept]
     found = trail_verify(team.context)
     assert (found.whole, found.records, found.dropped) == (True, 1, 1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_month_waits_for_its_own_records_alone_and_is_told_of_and_heals(team: Tenant, other_team: Tenant) -> None:
+    other_month = OLD.replace(month=5)
+    for month in (OLD, other_month):
+        month_made(month)
+    planted(team, OLD)
+    trail_seal()
+    # As an older release left it behind: below what is told to be sealed.
+    left_behind = planted(other_team, other_month)
+    TrailMark.objects.filter(pk="sealed").update(position=left_behind.position + 1)
+    trail_seal()
+    with capture_logs() as logs:
+        trail_months()
+    assert trail_partitions.months_state().partitions == 6
+    assert partition_of(other_team, left_behind.pk) == "management_access_record_y2019m05"
+    told = [one for one in logs if one["event"] == "audit_months_wait"]
+    assert told == [{"event": "audit_months_wait", "log_level": "warning", "count": 1, "teams": 1, "sealed": 1}]
+    trail_months()
+    assert trail_partitions.months_state().partitions == 5
+    assert [trail_verify(one.context).whole for one in (team, other_team)] == [True, True]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_not_even_by_the_function_itself_goes_a_month_that_is_not_sealed(team: Tenant) -> None:
+    month_made(OLD)
+    planted(team, OLD)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT management_trail_drop(now())")
+        assert cursor.fetchone()[0] == 0
+        trail_seal()
+        cursor.execute("SELECT management_trail_drop(now())")
+        assert cursor.fetchone()[0] == 1
+
+
+def test_old_records_without_a_month_go_by_the_same_rule(team: Tenant) -> None:
+    planted(team, OLD)
+    young = planted(team, clock.now() - timedelta(days=400))
+    far = planted(team, clock.now() + timedelta(days=800))
+    trail_partitions.months_drop()
+    with team_scope(team.context):
+        assert AccessRecord.objects.count() == 3, "not sealed"
+    sealed_here()
+    trail_partitions.months_drop()
+    with team_scope(team.context):
+        assert set(AccessRecord.objects.values_list("pk", flat=True)) == {young.pk, far.pk}
+    assert trail_partitions.months_state().in_default == 2
+    found = trail_verify(team.context)
+    assert (found.whole, found.dropped) == (True, 1)
+
+
+def test_who_is_named_in_an_old_record_goes_with_it(team: Tenant) -> None:
+    users = [uuid4() for _ in range(2)]
+    recorded(team, user_ids=users)
+    with team_scope(team.context):
+        AccessNamed.objects.create(
+            team_id=team.team.pk, environment="sandbox", user_id=users[0], record_id=uuid_floor(OLD)
+        )
+    trail_partitions.months_drop()
+    with team_scope(team.context):
+        assert sorted(AccessNamed.objects.values_list("user_id", flat=True)) == sorted(users)
 
 
 def test_lists_of_dropped_months_go_and_their_digest_stays(team: Tenant) -> None:

@@ -1,9 +1,11 @@
 """The chain over the audit trail: what is sealed, what is found, and what an erasure and a restore may do to it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from io import StringIO
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import orjson
 import psycopg
@@ -112,6 +114,24 @@ def test_what_a_superuser_does_to_seals_is_found(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.django_db(transaction=True)
+def test_the_command_finds_chains_without_a_beginning_and_records_without_a_chain(
+    team: Tenant, other_team: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trail_sealing, "ROWS_A_SEAL", 1)
+    recorded(team, 2)
+    recorded(other_team, 2)
+    trail_seal()
+    call_command("audit_verify", stdout=StringIO())
+    with superuser() as tampering:
+        tampering.execute("DELETE FROM management_access_seal WHERE team_id = %s AND number = 1", [team.team.pk])
+        tampering.execute("DELETE FROM management_access_seal WHERE team_id = %s", [other_team.team.pk])
+    with pytest.raises(CommandError) as found:
+        call_command("audit_verify")
+    for tenant in (team, other_team):
+        assert f"{tenant.team.pk} sandbox seal_missing 1" in str(found.value).splitlines()
+
+
+@pytest.mark.django_db(transaction=True)
 def test_an_end_that_was_cut_off_is_found_by_a_head_that_was_written_down(
     team: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +141,8 @@ def test_an_end_that_was_cut_off_is_found_by_a_head_that_was_written_down(
     head = trail_verify(team.context).head
     with superuser() as tampering:
         tampering.execute("DELETE FROM management_access_seal WHERE number = 2")
+    assert faults(team) == [Finding(Fault.NUMBER, 2)]
+    with superuser() as tampering:
         tampering.execute("DELETE FROM management_access_record WHERE id = %s", [ids[1]])
     assert faults(team) == []
     assert faults(team, head=head) == [Finding(Fault.HEAD, 1)]
@@ -129,22 +151,56 @@ def test_an_end_that_was_cut_off_is_found_by_a_head_that_was_written_down(
         call_command("audit_verify", **options)
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_transaction_that_is_still_open_is_never_passed(team: Tenant) -> None:
-    """It wrote first and commits last; another's record waits with it, and both are sealed in their order."""
-    slow_url = connection.get_connection_params()
+@contextmanager
+def written_meanwhile(tenant: Tenant) -> Iterator[tuple[psycopg.Connection, UUID]]:
+    """Another connection whose transaction has written a record and is open still; and the record's id."""
+    parameters = connection.get_connection_params()
     settings: dict[str, Any] = {
-        name: slow_url[name] for name in ("host", "port", "user", "password", "dbname") if slow_url.get(name)
+        name: parameters[name] for name in ("host", "port", "user", "password", "dbname") if parameters.get(name)
     }
     with psycopg.connect(**settings) as slow:
         scope = "SELECT set_config('healthsvc.team_id', %s, false), set_config('healthsvc.environment', %s, false)"
-        slow.execute(scope, [str(team.team.pk), "sandbox"])
+        slow.execute(scope, [str(tenant.team.pk), "sandbox"])
         late = uuid_ordered()
         slow.execute(
             "INSERT INTO management_access_record (id, team_id, environment, actor_kind, actor_id, action, object_ids,"
             " request_id, address, occurred_at) VALUES (%s, %s, 'sandbox', 'worker', 'w', 'a', '{}', '', '', now())",
-            [late, team.team.pk],
+            [late, tenant.team.pk],
         )
+        yield slow, late
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_transactions_of_many_hours_wrote_is_sealed(
+    team: Tenant, other_team: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second outlives the first, which held the horizon until then."""
+    began_at = clock.now()
+
+    def hours_later(hours: int) -> None:
+        monkeypatch.setattr(clock, "now", lambda: began_at + timedelta(hours=hours))
+        trail_seal()
+
+    trail_seal()
+    trail_seal()
+    with written_meanwhile(other_team) as (first, _), written_meanwhile(team) as (second, late):
+        hours_later(2)
+        first.commit()
+        hours_later(4)
+        hours_later(6)
+        second.commit()
+        hours_later(8)
+    (seal,) = seals_of(team)
+    assert [one for one, _digest in trail_seals.entries_read(bytes(seal.entries))] == [late]
+    assert TrailMark.objects.get(pk="sealed").seen_at <= began_at + timedelta(hours=6)
+    hours_later(9)
+    assert TrailMark.objects.get(pk="sealed").seen_at == began_at + timedelta(hours=8), "it moves on"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_transaction_that_is_still_open_is_never_passed(team: Tenant) -> None:
+    """It wrote first and commits last; another's record waits with it, and both are sealed in their order."""
+    with written_meanwhile(team) as (slow, late):
         ids = recorded(team)
         trail_seal()
         assert seals_of(team) == []
@@ -269,6 +325,6 @@ def test_a_run_that_is_short_of_time_goes_on_later(team: Tenant, monkeypatch: py
         assert trail_sealing.trail_seal_below(position, run_seconds=0.0) == 1
     assert not TrailMark.objects.exists()
     assert sealed_here() == 2
-    assert TrailMark.objects.get().seen_at > clock.now() - timedelta(minutes=1)
+    assert TrailMark.objects.get(pk="looked").seen_at > clock.now() - timedelta(minutes=1)
     with team_scope(team.context):
         assert AccessSeal.objects.count() == 3

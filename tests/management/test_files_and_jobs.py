@@ -1,6 +1,9 @@
 """Stored files lie sealed and whole; background jobs are worked once."""
 
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -177,6 +180,29 @@ def test_files_that_no_row_names_are_swept_after_a_day(in_team: Tenant, settings
     tasks.files_sweep()
     names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.glob("*/*")}
     assert names == {kept.storage_name, fresh.storage_name}
+
+
+_KILLED = """
+import os, signal, sys
+from management.storage import EncryptedFileSystemStorage
+def chunks():
+    yield bytes(3 << 20)
+    os.kill(os.getpid(), signal.SIGKILL)
+EncryptedFileSystemStorage(location=sys.argv[1]).write_chunks(sys.argv[2], chunks())
+"""
+
+
+def test_what_a_killed_writer_left_is_swept_after_a_day(in_team: Tenant, settings: Settings, tmp_path: Path) -> None:
+    options = {**settings.STORAGES["default"], "OPTIONS": {"location": str(tmp_path)}}
+    settings.STORAGES = {**settings.STORAGES, "default": options}
+    path = tmp_path / str(in_team.team.id) / str(uuid4())
+    argv = [sys.executable, "-c", _KILLED, str(tmp_path), path.relative_to(tmp_path).as_posix()]
+    assert subprocess.run(argv, cwd=settings.BASE_DIR, check=False).returncode == -signal.SIGKILL
+    assert path.exists()
+    assert (files.files_sweep(), path.exists()) == (0, True), "somebody may be writing it"
+    day_ago = clock.now().timestamp() - files.ROWLESS_SECONDS - 1
+    os.utime(path, (day_ago, day_ago))
+    assert (files.files_sweep(), path.exists()) == (1, False)
 
 
 def test_a_file_is_on_the_disk_with_its_folder_when_writing_returns(

@@ -7,6 +7,7 @@ from django.db import connection
 from django.db.models.signals import post_init
 from django.test.utils import CaptureQueriesContext
 
+from healthsvc.kernel import clock
 from management.models import ManagementKey, Organisation, Team
 from management.serializers import TeamItem
 from tests import factories
@@ -20,19 +21,22 @@ def _names(client: ApiClient, organisation: Organisation, **query: object) -> li
 
 def test_team_item_and_last_page(management_api: ApiClient, organisation: Organisation) -> None:
     tenant = factories.tenant_make(organisation, name="Nordic", region="eu")
-    body = management_api.get(f"/v1/org/{organisation.id}/team").json()
+    path = f"/v1/org/{organisation.id}/team"
+    body = management_api.get(path).json()
     assert body == {
         "teams": [
             {
                 "id": str(tenant.team.id),
                 "name": "Nordic",
-                "created_on": body["teams"][0]["created_on"],
+                # As every other answer writes instants.
+                "created_on": clock.utc_text(tenant.team.created_at),
                 "region": "eu",
                 "integration_team_id": None,
             }
         ],
         "next_cursor": None,
     }
+    assert management_api.get(f"{path}/{tenant.team.id}").json()["created_on"] == body["teams"][0]["created_on"]
 
 
 def test_filters_combine(management_api: ApiClient, organisation: Organisation) -> None:

@@ -20,7 +20,7 @@ from links.services.refusals import LeaseLost, LinkRefused
 from links.services.sessions import session_use
 from links.services.visits import end_open, end_ticket
 from management import jobs, selectors, services
-from management.models import BackgroundJob
+from management.models import BackgroundJob, TeamKey
 from tests.clients import ApiClient
 from tests.factories import Tenant, tenant_make, user_make
 from tests.links.granting import stored
@@ -28,6 +28,7 @@ from tests.links.linking import browser, opened, token_make
 from tests.links.signing_in import refresh, session_of, sign_in_token
 from tests.management.organising import team_path
 from tests.webhooks.portal_visiting import link_make, visitor
+from tests.webhooks.staffing import superuser
 from webhooks.services.portal import portal_link_find
 
 PICTURE = b"\xff\xd8\xff\xe0 a picture"
@@ -51,6 +52,30 @@ def shut_and_opened(tenant: Tenant, doors: Mapping[str, Callable[[], object]], *
     assert {name: look() for name, look in doors.items()} == shut
     undone(tenant)
     assert {name: look() for name, look in doors.items()} == before
+
+
+def test_a_key_is_revoked_meanwhile_and_stays_so(
+    team: Tenant, management_api: ApiClient, api: ApiClient, other_api: ApiClient, other_team: Tenant
+) -> None:
+    with system_scope(SystemScope.STAFF):
+        key_id = TeamKey.objects.get(team=team.team).pk
+        others = TeamKey.objects.get(team=other_team.team).pk
+    deleted(team)
+    path = f"/v1/org/{team.team.organisation_id}/team_api_keys/sandbox/us?api_key_id={key_id}&api_key_id={others}"
+    told = management_api.delete(path).json()
+    assert (told["success"], told["not_found"]) == ([str(key_id)], [str(others)])
+    undone(team)
+    assert (api.get("/v2/user").status_code, other_api.get("/v2/user").status_code) == (401, 200)
+
+
+def test_staff_revoke_a_key_meanwhile(team: Tenant, api: ApiClient) -> None:
+    with system_scope(SystemScope.STAFF):
+        key_id = TeamKey.objects.get(team=team.team).pk
+    deleted(team)
+    chosen = {"action": "revoke", "_selected_action": [str(key_id)]}
+    assert superuser().post("/admin/management/teamkey/", chosen).status_code == 302
+    undone(team)
+    assert api.get("/v2/user").status_code == 401
 
 
 def test_what_people_and_their_devices_hold_opens_nothing_meanwhile(team: Tenant, api: ApiClient) -> None:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import orjson
 
+from healthsvc.kernel.exporting import ExportPart
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from management.models import BackgroundJob, StoredFile
 from management.storage import default_storage
@@ -68,6 +69,12 @@ def unpacked(content: bytes) -> Opened:
         assert packed.testzip() is None
         files = {name: packed.read(name) for name in packed.namelist()}
     return Opened(files, orjson.loads(files["manifest.json"]))
+
+
+def unpacked_lines(part: ExportPart, tenant: Tenant, user_id: UUID) -> list[dict[str, Any]]:
+    """The records of one part that is a table, in the scope of the team."""
+    files = part.files(tenant.context, user_id)
+    return [orjson.loads(line) for file in files for piece in file.pieces for line in piece.data.splitlines()]
 
 
 def opened(tenant: Tenant, user_id: UUID) -> Opened:

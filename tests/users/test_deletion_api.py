@@ -1,11 +1,13 @@
 """DELETE /v2/user/{user_id}, undoing it, and the erasure that can be asked for."""
 
 import base64
+from io import StringIO
 from typing import Any
 from uuid import uuid4
 
 import orjson
 import pytest
+from django.core.management import call_command
 
 from healthsvc.kernel.scope import team_scope
 from links.models import Connection, Revocation
@@ -15,7 +17,7 @@ from tests.links.granting import stored
 from tests.users.erasing import after_grace, deleted, erased, later
 from users.constants import ERASURE_GRACE_SECONDS
 from users.models import Erasure, User
-from users.receipts import SignedReceipt, receipt_is_true, user_hash
+from users.receipts import KEPT, SignedReceipt, receipt_is_true, user_hash
 
 pytestmark = pytest.mark.django_db
 
@@ -188,6 +190,9 @@ def test_the_receipt_stays_and_proves_what_it_says(api: ApiClient, team: Tenant,
         "due_at": shown["due_at"],
         "erased_at": erased_at,
         "rows_erased": {"users_user": 1},
+        "rows_emptied": {},
+        "kept": KEPT,
+        "grants_not_revoked": 0,
     }
     assert str(user.id) not in answer.content.decode()
     assert "ada" not in text
@@ -198,6 +203,13 @@ def test_the_receipt_stays_and_proves_what_it_says(api: ApiClient, team: Tenant,
     assert not receipt_is_true(SignedReceipt(text, bytes(64), public_key))
     second = erased(team, user_make(team).id)
     assert bytes(second.receipt_public_key or b"") == public_key
+    told = StringIO()
+    call_command("erasure_key", "--user", str(user.pk), "--json", stdout=told)
+    assert orjson.loads(told.getvalue()) == {
+        "algorithm": shown["receipt"]["algorithm"],
+        "public_key": shown["receipt"]["public_key"],
+        "user_hash": orjson.loads(text)["user_hash"],
+    }
 
 
 def test_an_erasure_that_waits_has_no_receipt(api: ApiClient, team: Tenant, user: User) -> None:
@@ -211,5 +223,7 @@ def test_an_erasure_that_waits_has_no_receipt(api: ApiClient, team: Tenant, user
         "undone_at": None,
         "erased_at": None,
         "rows_erased": {},
+        "rows_emptied": {},
+        "grants_not_revoked": 0,
         "receipt": None,
     }

@@ -2,6 +2,7 @@
 
 import threading
 
+import orjson
 import pytest
 from django.db import connections
 from pytest_django import Settings
@@ -45,7 +46,10 @@ def test_a_message_on_its_way_arrives_and_is_erased(settings: Settings) -> None:
         assert Event.objects.filter(user_id=user.id).exclude(body=None).count() == 1
     with after_grace():
         erasure_run(erasure_id=erasure.pk)
-    assert reloaded(erasure).rows_erased == {"webhooks_event": 1, "users_user": 1}
+    done = reloaded(erasure)
+    assert done.rows_erased == {"webhooks_event": 1, "users_user": 1}
+    said = orjson.loads(done.receipt)
+    assert (said["rows_erased"], said["rows_emptied"]) == ({"users_user": 1}, {"webhooks_event": 1})
     with system_scope(SystemScope.PURGE):
         assert sorted((event.user_id, event.body is None) for event in Event.objects.all()) == [
             (None, False),

@@ -6,8 +6,10 @@ from datetime import date, timedelta
 from pathlib import Path
 from uuid import UUID
 
+import orjson
 import pytest
-from django.db import OperationalError
+from django.core.files.storage import FileSystemStorage
+from django.db import OperationalError, connection
 from pytest_django import Settings
 
 from healthsvc.kernel import clock
@@ -15,16 +17,17 @@ from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.rows import team_values
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from links.models import Connection, Revocation
-from management.files import file_store
+from management.files import file_seal_again, file_store, files_empty, files_forget
 from management.jobs import job_create
-from management.models import BackgroundJob, IdempotentReply, StoredFile
+from management.models import BackgroundJob, IdempotentReply, StoredFile, Team
+from management.services.team_erasure import team_erase
 from management.storage import default_storage
 from tests.clients import ApiClient
 from tests.factories import Tenant, user_make
 from tests.links.granting import stored
 from tests.users.erasing import after_grace, deleted, erased, later, reloaded
 from users import registry, tasks
-from users.constants import ERASURE_GRACE_SECONDS, ERASURE_LEASE_SECONDS, ERASURE_WAIT_SECONDS
+from users.constants import ERASURE_GRACE_SECONDS, ERASURE_LEASE_SECONDS, ERASURE_WAIT_SECONDS, ERASURE_WOKEN_SECONDS
 from users.models import Erasure, User
 from users.registry import Eraser, ErasureWaits
 from users.services import deletion, erasure
@@ -99,7 +102,11 @@ def test_the_sweep_hands_out_what_nobody_has(team: Tenant, other_team: Tenant, s
         deletion.user_delete_undo(team=team.context, user_id=back.id)
     with after_grace():
         assert erasures_wake() == 2
+        # Nobody took them yet: they are not sent again and again.
+        assert erasures_wake() == 0
         with system_scope(SystemScope.PURGE):
+            told = clock.now() - timedelta(seconds=ERASURE_WOKEN_SECONDS)
+            Erasure.objects.update(woken_at=told)
             held = clock.now() + timedelta(seconds=1)
             Erasure.objects.filter(pk=rows[0].pk).update(status="erasing", lease_until=held)
         assert erasures_wake() == 1
@@ -266,12 +273,17 @@ def test_a_grant_that_is_owed_back_keeps_its_tokens_until_it_is(team: Tenant, us
         with system_scope(SystemScope.PURGE):
             owed = Revocation.objects.get()
             assert (owed.connection_id, owed.status, owed.refresh_token) == (made.pk, "owed", "refresh-1")
+            # The last attempt is asked for at once.
+            assert owed.give_up_at is not None
+            assert owed.not_before == owed.give_up_at <= clock.now()
             Revocation.objects.update(status="given_up", access_token="", refresh_token="")
         with later(ERASURE_WAIT_SECONDS + 1):
             erasure_run(erasure_id=row.pk)
     done = reloaded(row)
     assert done.status == "erased"
     assert (done.rows_erased["links_connection"], done.rows_erased["links_revocation"]) == (1, 1)
+    assert "grants_not_revoked" not in done.rows_erased
+    assert (done.grants_not_revoked, orjson.loads(done.receipt)["grants_not_revoked"]) == (1, 1)
 
 
 @pytest.fixture
@@ -293,6 +305,36 @@ def test_files_go_with_their_bytes(team: Tenant, user: User) -> None:
     assert default_storage().exists(kept.storage_name)
     with team_scope(team.context):
         assert list(StoredFile.objects.values_list("pk", flat=True)) == [kept.pk]
+
+
+@pytest.mark.usefixtures("_own_files")
+def test_bytes_are_removed_outside_of_a_transaction(team: Tenant, user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside: list[list[str]] = []
+    real = FileSystemStorage.delete
+
+    def seen(storage: FileSystemStorage, name: str) -> None:
+        inside.append(list(connection.savepoint_ids))
+        real(storage, name)
+
+    monkeypatch.setattr(FileSystemStorage, "delete", seen)
+    with team_scope(team.context):
+        for user_id in (user.id, None):
+            file_store(team=team.context, user_id=user_id, purpose="test", chunks=iter([b"bytes"]))
+    erased(team, user.id)
+    Team.objects.update(deleted_at=clock.now(), erase_due_at=clock.now())
+    assert team_erase(team_id=team.team.pk)
+    assert inside == [[], []]
+    with team_scope(team.context):
+        assert StoredFile.objects.count() == 0
+
+
+@pytest.mark.usefixtures("_own_files")
+def test_a_file_that_was_sealed_again_meanwhile_keeps_its_row(team: Tenant, user: User) -> None:
+    with team_scope(team.context):
+        file = file_store(team=team.context, user_id=user.id, purpose="test", chunks=iter([b"bytes"]))
+        file_seal_again(StoredFile.objects.get())
+        assert files_forget([file]) == 0
+        assert files_forget(files_empty(StoredFile.objects.all())) == 1
 
 
 def test_kept_replies_go_too(api: ApiClient, team: Tenant) -> None:

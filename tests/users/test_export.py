@@ -23,9 +23,11 @@ from management.files import file_store, files_sweep
 from management.jobs import job_claim
 from management.models import AccessRecord, BackgroundJob, StoredFile
 from tests.factories import Tenant, user_make
+from tests.management.trailing import recorded
 from tests.users.erasing import deleted, erased, later
 from tests.users.exporting import archive_bytes, asked, job_of, made, opened, reloaded, stored_names
 from users import registry, tasks
+from users.constants import EXPORT_WOKEN_SECONDS
 from users.models import Export, User
 from users.services import deletion, exports
 from users.services.exports import LeaseLostError, export_run, exports_purge, exports_wake
@@ -89,12 +91,29 @@ def test_an_archive_says_what_is_in_it_and_what_is_not(team: Tenant, user: User)
         "column": "access_token",
         "reason": "opens the person's account at the provider",
     } in manifest["left_out"]
+    assert {
+        (one["table"], one["column"])
+        for one in manifest["left_out"]
+        if one["reason"].startswith("how the service's own")
+    } >= {("management_access_record", "position"), ("links_pull", "claim"), ("links_pull", "given_up_before")}
+    readme = archive.files["README.txt"].decode()
+    assert "\nusers/person.jsonl\n    You: the customer's own name for you" in readme
+    assert "\naggregation/samples/<resource>.parquet\n    Measurements, a row each" in readme
     assert {one["table"] for one in manifest["left_out"] if one["column"] is None} == {
         "links_oauth_state",
         "links_provider_hook",
         "links_session_token",
+        "management_access_named",
         "management_idempotent_reply",
     }
+
+
+def test_records_of_lists_are_in_the_archive_without_the_others(team: Tenant, user: User) -> None:
+    recorded(team, action="GET /v2/user", user_ids=[uuid4(), user.id])
+    recorded(team, action="GET /v2/user", user_ids=[uuid4()])
+    told = opened(team, user.id).lines("management/access_records.jsonl")
+    listed = [one["object_ids"] for one in told if one["action"] == "GET /v2/user"]
+    assert listed == [{"user_ids": [str(user.id)]}]
 
 
 def test_documents_are_as_they_were_stored_and_archives_in_no_archive(team: Tenant, user: User) -> None:
@@ -107,8 +126,9 @@ def test_documents_are_as_they_were_stored_and_archives_in_no_archive(team: Tena
         assert archive.files[f"management/files/{file.pk}"] == b"%PDF" + bytes(2_000_000)
         (row,) = archive.lines("management/stored_files.jsonl")
         assert (row["purpose"], "storage_name" in row) == ("lab_report", False)
-    assert [row["status"] for row in first.lines("users/exports.jsonl")] == ["making"]
-    assert [row["status"] for row in second.lines("users/exports.jsonl")] == ["ready", "making"]
+    for path, ended in (("users/exports.jsonl", "ready"), ("management/background_jobs.jsonl", "succeeded")):
+        assert path not in first.files, "the archive in hand"
+        assert [row["status"] for row in second.lines(path)] == [ended]
 
 
 def test_a_document_whose_bytes_are_lost_is_told_not_passed_over(team: Tenant, user: User, tmp_path: Path) -> None:
@@ -159,7 +179,7 @@ def test_progress_goes_by_parts_and_ends_at_all_of_them(
     parts = sum(len(exporter.parts) for exporter in registry.exporters)
     assert [done for done, _records in seen] == list(range(1, parts + 1))
     assert (job.progress_done, job.progress_total, job.status) == (parts, parts, "succeeded")
-    assert job.receipt == {"records": export.records, "files": 3}
+    assert job.receipt == {"records": export.records, "files": 1}
     assert seen[-1] == (parts, export.records)
 
 
@@ -212,7 +232,11 @@ def test_the_sweep_finds_what_nobody_works_on(team: Tenant, user: User, sent: li
     assert (exports_wake(), sent) == (0, [export.job_id])
     with later(31):
         tasks.exports_sweep()
+        # Nobody took it yet: it is not sent again and again.
+        assert exports_wake() == 0
     assert sent == [export.job_id] * 2
+    with later(31 + EXPORT_WOKEN_SECONDS):
+        assert exports_wake() == 1
     tasks.export_run(str(export.job_id))
     with later(31):
         assert exports_wake() == 0

@@ -74,7 +74,11 @@ def test_the_list_asks_for_several_and_tells_of_who_can_have_none(team: Tenant, 
     page = client.post("/admin/users/user/", chosen, follow=True).content.decode()
     assert {export.user_id for export in exports()} == {user.pk, other.pk}
     assert "one is being made already" in page
-    assert "You have scheduled this user for deletion." in page
+    # The admin makes the first character a capital.
+    assert f"{str(gone.pk)[1:]}: this user was deleted. No archive is made of them" in page
+    # Nor does the user's own page offer one.
+    page = client.get(f"/admin/users/user/{gone.pk}/change/").content.decode()
+    assert ("Export everything" in page, "No archive is made of them" in page) == (False, True)
 
 
 def test_seeing_users_is_not_enough_to_export_them(user: User) -> None:

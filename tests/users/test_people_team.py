@@ -11,8 +11,10 @@ from django.test.utils import CaptureQueriesContext
 from healthsvc.kernel import clock
 from healthsvc.kernel.rows import team_values
 from healthsvc.kernel.scope import team_scope
+from links.brand import team_logo_url
 from links.models import Connection
-from management.models import TeamSettings
+from management.models import TeamLogo, TeamSettings
+from management.services import team_logo_set, team_settings_change
 from tests.clients import ApiClient
 from tests.factories import Tenant, user_make
 from tests.links.granting import stored
@@ -85,6 +87,17 @@ def test_its_switches_are_those_of_the_keys_environment(api: ApiClient, team: Te
         "lab@app.example",
     )
     assert api.get(f"/v2/team/{team.team.id}").json()["configuration"]["minor_ordering_enabled"] is False
+
+
+def test_its_logo_is_the_one_that_pages_show(api: ApiClient, team: Tenant) -> None:
+    path = f"/v2/team/{team.team.id}"
+    team_settings_change(team=team.context, changes={"logo_url": "https://app.example/logo.png"})
+    assert api.get(path).json()["logo_url"] == "https://app.example/logo.png"
+    team_logo_set(team=team.context, content=b"\xff\xd8\xff\xe0 a picture")
+    shown = api.get(path).json()["logo_url"]
+    with team_scope(team.context):
+        assert shown == team_logo_url(team.context)
+        assert str(TeamLogo.objects.get().pk) in shown
 
 
 def test_another_team_is_as_a_missing_one(api: ApiClient, other_team: Tenant) -> None:

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from healthsvc.kernel.errors import ErrorCode, ServiceError
 from healthsvc.kernel.scope import team_scope
 from tests import factories
 from tests.clients import ApiClient
+from tests.links.overlapping import Overlap
 from users import services
 from users.models import User
-from users.services import people
+from users.services import exports, people
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -102,3 +104,16 @@ def test_a_patch_that_loses_its_name_between_check_and_act_changes_nothing(
     assert client.patch(f"/v2/user/{user.id}", changes).status_code == 409
     after = client.get(f"/v2/user/{user.id}").json()
     assert (after["client_user_id"], after["fallback_time_zone"]) == ("anna", None)
+
+
+def test_exports_at_once_keep_to_the_team_s_bound(tenant: factories.Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exports, "EXPORTS_MAKING_A_TEAM", 1)
+    ada, ben = (factories.user_make(tenant).pk for _ in range(2))
+    made, refused = Overlap(tenant, monkeypatch).run(
+        lambda: exports.export_request(team=tenant.context, user_id=ada),
+        lambda: exports.export_request(team=tenant.context, user_id=ben),
+        stop_at="users.services.exports.job_create",
+    )
+    assert made[1] is True
+    assert isinstance(refused, ServiceError)
+    assert refused.code is ErrorCode.RATE_LIMITED

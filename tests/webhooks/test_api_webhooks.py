@@ -344,13 +344,17 @@ def test_calls_are_in_the_audit_trail_of_the_team_in_the_path(
 ) -> None:
     made = create(management_api, base)
     management_api.get(f"{base}/{made['id']}/secret")
-    management_api.get(f"{base}/{uuid4()}/secret")
+    missing = uuid4()
+    management_api.get(f"{base}/{missing}/secret")
     with team_scope(team.context):
-        rows = list(AccessRecord.objects.order_by("id").values_list("actor_kind", "action", "object_ids"))
+        rows = list(
+            AccessRecord.objects.order_by("id").values_list("actor_kind", "action", "object_ids", "status_code")
+        )
     route = "/v1/org/<org_id>/team/<team_id>/<environment>/webhook"
     assert rows == [
-        ("management_key", f"POST {route}", {}),
-        ("management_key", f"GET {route}/<webhook_id>/secret", {"webhook_id": made["id"]}),
+        ("management_key", f"POST {route}", {}, 200),
+        ("management_key", f"GET {route}/<webhook_id>/secret", {"webhook_id": made["id"]}, 200),
+        ("management_key", f"GET {route}/<webhook_id>/secret", {"webhook_id": str(missing)}, 404),
     ]
 
 

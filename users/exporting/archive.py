@@ -1,7 +1,6 @@
 """The archive as a stream: one ZIP of every part's files, a manifest of what is in it and what is not, and a README."""
 
 import hashlib
-import io
 import zipfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import nullcontext
@@ -13,7 +12,7 @@ import orjson
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.clock import utc_text
-from healthsvc.kernel.exporting import ExportedFile, ExportPart, Piece
+from healthsvc.kernel.exporting import ExportedFile, ExportPart, Piece, Sink
 from healthsvc.kernel.typing import JSONObject
 from users.exporting.moments import one_moment
 from users.models import Export, User
@@ -28,13 +27,17 @@ _DEFLATE_LEVEL: Final = 1
 _README: Final = """\
 Everything that is kept about one person.
 
-manifest.json      what is in each file: how many records, how large, its SHA-256, as of when; and what is left out, why
-*.jsonl            JSON Lines (UTF-8): one record a line, times as ISO 8601 in UTC
-*.parquet          Apache Parquet: samples and summaries of health data as tables
-management/files/  documents as they were stored
-
+manifest.json
+    What is in each file: how many records, how large, its SHA-256, as of when; and what is left out, why.
+{files}
+*.jsonl is JSON Lines (UTF-8): one record a line, times as ISO 8601 in UTC. *.parquet is Apache Parquet: tables.
 A table without a record has no file. A long one goes on in -2, -3 and so on. Each file shows one moment; two files
-may show different ones, seconds or minutes apart.
+may show different ones, seconds or minutes apart. This archive and the work of making it are in none of them.
+
+What stands in many records: `id` is the record's own, under which others name it. `user_id` is you; `team_id` is the
+customer whose users you are one of, and `environment` its part of the service, sandbox (trials) or production.
+`status` is how far something is; `attempts` and `failures` how often it was tried, `error_code` why it failed last.
+Names that end in `_at` are instants, in `_on` days, in `_seconds` spans.
 """
 
 
@@ -91,9 +94,9 @@ class Archive:
 
         To be closed where it is not read to its end: it may be inside a transaction.
         """
-        sink = _Sink()
+        sink = Sink()
         with zipfile.ZipFile(sink, "w") as packed:
-            yield from self._file(packed, sink, ExportedFile(README_NAME, iter([Piece(_README.encode())]), False))
+            yield from self._file(packed, sink, ExportedFile(README_NAME, iter([Piece(self._readme())]), False))
             for exporter in self.exporters:
                 for part in exporter.parts:
                     yield from self._part(packed, sink, part)
@@ -101,7 +104,7 @@ class Archive:
             yield from self._file(packed, sink, ExportedFile(MANIFEST_NAME, iter([Piece(manifest)]), False))
         yield sink.taken()
 
-    def _part(self, packed: zipfile.ZipFile, sink: "_Sink", part: ExportPart) -> Iterator[bytes]:
+    def _part(self, packed: zipfile.ZipFile, sink: Sink, part: ExportPart) -> Iterator[bytes]:
         made: list[_Made] = []
         self._parts.append((part, made))
         for file in part.files(self.export.context, self.user.pk):
@@ -111,7 +114,7 @@ class Archive:
         self.progress.parts += 1
         self.on_step(self.progress, True)
 
-    def _file(self, packed: zipfile.ZipFile, sink: "_Sink", file: ExportedFile) -> "Generator[bytes, None, _Made]":
+    def _file(self, packed: zipfile.ZipFile, sink: Sink, file: ExportedFile) -> Generator[bytes, None, _Made]:
         """Write one file; what was written of it."""
         made = _Made(file.path, clock.now())
         entry = zipfile.ZipInfo(file.path, self._begun_at.timetuple()[:6])
@@ -131,6 +134,11 @@ class Archive:
                     self.on_step(self.progress, False)
         yield sink.taken()
         return made
+
+    def _readme(self) -> bytes:
+        """What the files are, a sentence each."""
+        parts = (part for exporter in self.exporters for part in exporter.parts if part.about)
+        return _README.format(files="".join(f"{part.pattern}\n    {part.about}\n" for part in parts)).encode()
 
     def _manifest(self) -> JSONObject:
         left_out = [(table, "", reason) for exporter in self.exporters for table, reason in exporter.left_out.items()]
@@ -163,24 +171,3 @@ class Archive:
                 for table, column, reason in sorted(left_out)
             ],
         }
-
-
-class _Sink(io.RawIOBase):
-    """Where the ZIP is written; what has gathered is taken away between two pieces."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._gathered = bytearray()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: "bytes | bytearray | memoryview", /) -> int:  # type: ignore[override]
-        self._gathered += data
-        return len(data)
-
-    def taken(self) -> bytes:
-        """What was written since the last time."""
-        gathered = bytes(self._gathered)
-        self._gathered.clear()
-        return gathered

@@ -35,11 +35,15 @@ class Erasure(models.Model):
     claim = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
     not_before = models.DateTimeField()
+    #: When a message was sent to whichever worker is free; taken back by the one that claims it.
+    woken_at = models.DateTimeField(null=True)
     #: Failures since something was erased last.
     failures = models.PositiveIntegerField(default=0)
     error_code = models.CharField(max_length=ERASURE_ERROR_MAXIMUM_CHARACTERS, blank=True, default="")
     #: Rows that were erased so far, by table.
     rows_erased = models.JSONField(default=dict)
+    #: Grants that their vendors could not be made to end.
+    grants_not_revoked = models.PositiveIntegerField(default=0)
 
     #: What is signed, as it was signed (`users.receipts`).
     receipt = models.TextField(blank=True, default="")

@@ -27,6 +27,8 @@ class Export(models.Model):
     records = models.BigIntegerField(default=0)
     size_bytes = models.BigIntegerField(default=0)
     requested_at = models.DateTimeField()
+    #: When a message was sent last to whichever worker is free.
+    woken_at = models.DateTimeField(null=True)
     ready_at = models.DateTimeField(null=True)
     #: When a finished archive is removed.
     expires_at = models.DateTimeField(null=True)

@@ -22,6 +22,14 @@ _TOO_LATE = "The time in which the deletion could be undone is over."
 _LIVES_AGAIN = "Another user was created with this client_user_id; the deletion can't be undone."
 
 
+class UndoRefusedError(ServiceError):
+    """A 409 that tells of a person: that they live, or were deleted."""
+
+    def __init__(self, user_id: UUID, detail: str, code: ErrorCode = ErrorCode.CONFLICT) -> None:
+        super().__init__(code, detail)
+        self.user_id = user_id
+
+
 def user_delete(*, team: TeamContext, user_id: UUID) -> Erasure:
     """Take a user out of every list and read, end what goes on for them, and owe the erasure of their data.
 
@@ -53,7 +61,7 @@ def user_delete_undo(*, team: TeamContext, user_id: UUID | None = None, client_u
         open_ones = Erasure.objects.for_team(team).filter(user_id=user.pk, status__in=[*OPEN])
         now = clock.now()
         if not erasure_walk(open_ones.filter(due_at__gt=now), ErasureCommand.UNDO, undone_at=now):
-            raise ServiceError(ErrorCode.CONFLICT, _TOO_LATE)
+            raise UndoRefusedError(user.pk, _TOO_LATE)
         _bring_back(user)
     return user
 
@@ -64,7 +72,7 @@ def _bring_back(user: User) -> None:
         with transaction.atomic():
             user.save(update_fields=["deleted_at"])
     except IntegrityError:
-        raise ServiceError(ErrorCode.CLIENT_USER_ID_CONFLICT, _LIVES_AGAIN) from None
+        raise UndoRefusedError(user.pk, _LIVES_AGAIN, ErrorCode.CLIENT_USER_ID_CONFLICT) from None
 
 
 def _gone(team: TeamContext, user_id: UUID) -> ServiceError:
@@ -78,7 +86,8 @@ def _deleted_find(team: TeamContext, user_id: UUID | None, client_user_id: str |
     named = users.filter(client_user_id=client_user_id) if user_id is None else users.filter(pk=user_id)
     found = named.exclude(deleted_at=None).order_by("-deleted_at", "-id").select_for_update().first()
     if found is None:
-        if named.living().exists():
-            raise ServiceError(ErrorCode.CONFLICT, _NOT_SCHEDULED)
+        living = named.living().values_list("pk", flat=True).first()
+        if living is not None:
+            raise UndoRefusedError(living, _NOT_SCHEDULED)
         raise ServiceError(ErrorCode.NOT_FOUND, _UNKNOWN)
     return found

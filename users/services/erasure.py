@@ -19,6 +19,7 @@ from django.db.models import F, Q, QuerySet
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.jobs import enqueue, is_interruption
+from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.scope import SystemScope, system_scope
 from management.audit import worker_record
 from users import registry
@@ -28,6 +29,7 @@ from users.constants import (
     ERASURE_LEASE_SECONDS,
     ERASURE_RUN_SECONDS,
     ERASURE_WAIT_SECONDS,
+    ERASURE_WOKEN_SECONDS,
     ERASURES_A_SWEEP,
 )
 from users.models import Erasure, User
@@ -54,12 +56,22 @@ def erasure_walk(rows: QuerySet[Erasure], command: ErasureCommand, **values: Any
 
 def erasures_wake() -> int:
     """Send every erasure that is due, and that nobody works on, to a worker; how many those were."""
+    now = clock.now()
+    untold = Q(woken_at=None) | Q(woken_at__lte=now - timedelta(seconds=ERASURE_WOKEN_SECONDS))
     with system_scope(SystemScope.PURGE):
-        due = _due(clock.now()).order_by("not_before")
+        due = _due(now).filter(untold).order_by("not_before")
         found = list(due.values_list("pk", flat=True)[:ERASURES_A_SWEEP])
+        Erasure.objects.filter(pk__in=found).update(woken_at=now)
     for erasure_id in found:
         enqueue(TASK, erasure_id=erasure_id)
     return len(found)
+
+
+def erasures_make_due(*, team: TeamContext) -> None:
+    """A team is erased now, and with it those of its people who were deleted: nobody can undo that any more."""
+    now = clock.now()
+    waiting = Erasure.objects.for_team(team).filter(status__in=statuses_before(ErasureCommand.UNDO), due_at__gt=now)
+    waiting.update(due_at=now, not_before=now)
 
 
 def erasure_run(*, erasure_id: UUID, run_seconds: float = ERASURE_RUN_SECONDS) -> None:
@@ -99,6 +111,7 @@ def _claim(erasure_id: UUID) -> Erasure | None:
             rows,
             ErasureCommand.CLAIM,
             claim=F("claim") + 1,
+            woken_at=None,
             lease_until=_lease_end(now),
             started_at=found.started_at or now,
         )
@@ -136,20 +149,30 @@ def _rounds(erasure: Erasure) -> Iterator[None]:
 
 
 def _portion_erase(erasure: Erasure, eraser: registry.Eraser) -> int:
+    """Erase a portion and count it; how many rows. What was noted for later stays where that is waited for."""
+    portion, waits = eraser.portion, False
+    if eraser.begin is not None:
+        portion = eraser.begin(erasure.context, _user_id(erasure))
     with transaction.atomic():
-        counts = eraser.portion(erasure.context, _user_id(erasure))
-        rows = sum(counts.values())
-        if rows:
-            _count(erasure, Counter(counts))
-    return rows
+        try:
+            counts = Counter(portion(erasure.context, _user_id(erasure)))
+        except registry.ErasureWaits:
+            counts, waits = Counter(), True
+        if counts.total():
+            _count(erasure, counts)
+    if waits:
+        raise registry.ErasureWaits
+    return counts.total()
 
 
 def _count(erasure: Erasure, counts: Counter[str]) -> None:
+    erasure.grants_not_revoked += counts.pop(registry.GRANTS_NOT_REVOKED, 0)
     total = counts + Counter(erasure.rows_erased)
     _held_walk(
         erasure,
         ErasureCommand.CONTINUE,
         rows_erased=dict(total),
+        grants_not_revoked=erasure.grants_not_revoked,
         lease_until=_lease_end(clock.now()),
         failures=0,
         error_code="",

@@ -13,8 +13,9 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
+from django.db import connection as database
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from healthsvc.kernel import clock
 from healthsvc.kernel.crypto import DecryptionError
@@ -25,7 +26,7 @@ from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.rows import team_values
 from healthsvc.kernel.scope import SystemScope, system_scope, team_scope
 from management.audit import worker_record
-from management.exporting import ARCHIVE_PURPOSE
+from management.exporting import ARCHIVE_JOB, ARCHIVE_PURPOSE
 from management.files import FileWritten, file_discard, file_keep, file_remove, file_write
 from management.jobs import (
     ATTEMPTS_MAXIMUM,
@@ -40,9 +41,9 @@ from management.jobs import (
 from management.models import BackgroundJob, StoredFile
 from users import registry
 from users.constants import (
-    EXPORT_JOB,
     EXPORT_RENEW_SECONDS,
     EXPORT_ROW_SECONDS,
+    EXPORT_WOKEN_SECONDS,
     EXPORTS_A_SWEEP,
     EXPORTS_MAKING_A_TEAM,
     EXPORTS_RETRY_SECONDS,
@@ -58,6 +59,7 @@ TASK: Final = "users.export_run"
 USER_GONE: Final = "user_gone"
 GIVEN_UP: Final = "given_up"
 UNREADABLE: Final = "unreadable"
+_BEGIN_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 
 
 class LeaseLostError(Exception):
@@ -82,6 +84,7 @@ def export_request(*, team: TeamContext, user_id: UUID) -> tuple[Export, bool]:
         running = making.filter(user_id=user_id).first()
         if running is not None:
             return running, False
+        _begin_alone(team)
         if making.count() >= EXPORTS_MAKING_A_TEAM:
             raise ServiceError(
                 ErrorCode.RATE_LIMITED,
@@ -89,10 +92,16 @@ def export_request(*, team: TeamContext, user_id: UUID) -> tuple[Export, bool]:
                 retry_after_seconds=EXPORTS_RETRY_SECONDS,
             )
         parts = sum(len(exporter.parts) for exporter in registry.exporters)
-        job = job_create(team=team, kind=EXPORT_JOB, user_id=user_id, parameters={}, progress_total=parts)
+        job = job_create(team=team, kind=ARCHIVE_JOB, user_id=user_id, parameters={}, progress_total=parts)
         export = Export.objects.create(**team_values(team), user_id=user_id, job_id=job.pk, requested_at=clock.now())
         enqueue(TASK, job_id=job.pk)
     return export, True
+
+
+def _begin_alone(team: TeamContext) -> None:
+    """Until the transaction ends no other archive of the team is begun, so that each counts those before it."""
+    with database.cursor() as cursor:
+        cursor.execute(_BEGIN_LOCK, [f"users-exports:{team.team_id}:{team.environment}"])
 
 
 def exports_end(team: TeamContext, user_id: UUID) -> int:
@@ -100,17 +109,23 @@ def exports_end(team: TeamContext, user_id: UUID) -> int:
 
     The worker finds its lease lost within seconds. A finished archive can't be reached while its user is deleted.
     """
-    jobs_end(team=team, user_id=user_id, kind=EXPORT_JOB, error_code=USER_GONE)
+    jobs_end(team=team, user_id=user_id, kind=ARCHIVE_JOB, error_code=USER_GONE)
     rows = Export.objects.for_team(team).filter(user_id=user_id)
     return export_walk(rows, ExportCommand.CANCEL, ended_at=clock.now(), error_code=USER_GONE)
 
 
 def exports_wake() -> int:
     """Send archives that nobody works on to workers; how many those were."""
-    left = jobs_left_behind(EXPORT_JOB)
-    for job_id in left:
+    now = clock.now()
+    untold = Q(woken_at=None) | Q(woken_at__lte=now - timedelta(seconds=EXPORT_WOKEN_SECONDS))
+    left = jobs_left_behind(ARCHIVE_JOB)
+    with system_scope(SystemScope.PURGE):
+        rows = Export.objects.filter(untold, status=ExportStatus.MAKING, job_id__in=left)
+        found = dict(rows.values_list("pk", "job_id"))
+        Export.objects.filter(pk__in=found).update(woken_at=now)
+    for job_id in found.values():
         enqueue(TASK, job_id=job_id)
-    return len(left)
+    return len(found)
 
 
 def export_run(*, job_id: UUID) -> None:

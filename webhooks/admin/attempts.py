@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 
 from healthsvc.kernel.ids import uuid_instant
 from healthsvc.kernel.rows import TeamQuerySet
+from users.closed import of_no_deleted_user
 from webhooks.addresses import url_host
 from webhooks.admin.lists import (
     LIST_ROWS,
@@ -149,8 +150,9 @@ class AttemptAdmin(LogAdmin):
     readonly_fields = ["came", "answer"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Attempt]:
-        """With what a row shows; answers and secrets stay sealed until one is opened."""
-        rows = Attempt.objects.select_related("endpoint", "team", "delivery")
+        """With what a row shows; answers and secrets stay sealed until one is opened. Nothing about deleted people."""
+        shown = Attempt.objects.filter(of_no_deleted_user("delivery__event__user_id"))
+        rows = shown.select_related("endpoint", "team", "delivery")
         return rows.defer("answer_excerpt", "endpoint__secret", "endpoint__secrets_before", "endpoint__headers")
 
     def get_changelist(self, request: HttpRequest, **parts: Any) -> type[ChangeList]:

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from healthsvc.kernel.ids import uuid_parse
 from healthsvc.kernel.principal import Environment
 from healthsvc.kernel.rows import TeamQuerySet
+from users.closed import of_no_deleted_user
 from users.models import User
 from webhooks.addresses import url_host
 from webhooks.admin.lists import (
@@ -108,8 +109,9 @@ class DeliveryAdmin(LogAdmin):
     actions = ["send_again"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
-        """With what a row shows, payloads and secrets left sealed."""
-        rows = Delivery.objects.select_related("event", "endpoint", "team")
+        """With what a row shows, payloads and secrets left sealed. Nothing about deleted people."""
+        shown = Delivery.objects.filter(of_no_deleted_user("event__user_id"))
+        rows = shown.select_related("event", "endpoint", "team")
         return rows.defer("event__body", "endpoint__secret", "endpoint__secrets_before", "endpoint__headers")
 
     def get_search_results(

@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString
 
 from healthsvc.kernel.ids import uuid_parse
 from healthsvc.kernel.scope import team_scope
+from users.closed import of_no_deleted_user
 from users.models import User
 from webhooks.admin.lists import (
     BeforeFilter,
@@ -90,9 +91,10 @@ class EventAdmin(LogAdmin):
     readonly_fields = ["message_id"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Event]:
-        """Payloads stay sealed; with the statuses of the deliveries."""
+        """Payloads stay sealed; with the statuses of the deliveries. Nothing about deleted people."""
         statuses = Delivery.objects.filter(event_id=OuterRef("pk")).order_by().values("status")[:_DELIVERIES_COUNTED]
-        return Event.objects.defer("body").annotate(statuses=ArraySubquery(statuses))
+        shown = Event.objects.filter(of_no_deleted_user()).defer("body")
+        return shown.annotate(statuses=ArraySubquery(statuses))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Event], search_term: str
@@ -207,7 +209,7 @@ class EventAdmin(LogAdmin):
 
     def _event(self, object_id: str) -> Event | None:
         wanted = uuid_parse(object_id)
-        return None if wanted is None else Event.objects.defer("body").filter(pk=wanted).first()
+        return None if wanted is None else Event.objects.defer("body").filter(of_no_deleted_user(), pk=wanted).first()
 
 
 def _of_user(queryset: QuerySet[Event], user_id: UUID | None) -> QuerySet[Event]:

@@ -1,10 +1,9 @@
 """What the staff's lists of long logs share: pages that count no further than is read, filters that indexes serve."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import cached_property
 from typing import Any, ClassVar, Final, cast
-from uuid import UUID
 
 from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
@@ -16,13 +15,15 @@ from django.http import HttpRequest
 from healthsvc.kernel import clock
 from healthsvc.kernel.ids import uuid_floor, uuid_parse
 from management.staff_admin import PersonalAdmin
+from management.staff_lists import IdFilter as IdFilter
+from management.staff_lists import InputFilter as InputFilter
+from management.staff_lists import MomentFilter
+from management.staff_lists import TeamFilter as TeamFilter
+from management.staff_lists import UserFilter as UserFilter
 from webhooks.admin.showing import WordedAdmin
 
 #: Nobody turns more pages than these rows; what is further back is found by a filter.
 LIST_ROWS: Final = 1000
-#: What the ids of moments are made for.
-_EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
-_LATEST: Final = datetime(3000, 1, 1, tzinfo=UTC)
 
 
 class BoundedPaginator(Paginator[Any]):
@@ -46,65 +47,11 @@ class LogAdmin(WordedAdmin, PersonalAdmin):
     ordering = ["-pk"]
 
 
-class InputFilter(admin.SimpleListFilter):
-    """A filter whose value is typed. `hint` shows how it is written."""
-
-    template = "admin/webhooks/input_filter.html"
-    hint = ""
-
-    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> list[tuple[str, str]]:
-        """There is nothing to choose from; one entry makes the filter appear."""
-        return [("", "")]
-
-    @property
-    def text(self) -> str:
-        """What was typed."""
-        return (self.value() or "").strip()
-
-    def choices(self, changelist: ChangeList) -> Iterator[Any]:
-        """One form; it keeps what the other filters say."""
-        kept = {name: value for name, value in changelist.get_filters_params().items() if name != self.parameter_name}
-        hidden = [(name, value) for name, values in kept.items() for value in values]
-        yield {"selected": True, "query_string": "", "display": self.value() or "", "hidden": hidden}
-
-
-class IdFilter(InputFilter):
-    """An id that is typed, for one column."""
-
-    column = ""
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Rows with this id; a malformed one is refused."""
-        return queryset.filter(**{self.column: self.id_typed}) if self.text else queryset
-
-    @property
-    def id_typed(self) -> UUID:
-        """The id; a malformed one is refused."""
-        found = uuid_parse(self.text)
-        if found is None:
-            raise IncorrectLookupParameters
-        return found
-
-
-class TeamFilter(IdFilter):
-    """Rows of one team."""
-
-    title = "team id"
-    parameter_name = column = "team_id"
-
-
 class EndpointFilter(IdFilter):
     """Rows of one endpoint."""
 
     title = "endpoint id"
     parameter_name = column = "endpoint_id"
-
-
-class UserFilter(IdFilter):
-    """Events about one user."""
-
-    title = "user id"
-    parameter_name = column = "user_id"
 
 
 class EventTypeFilter(InputFilter):
@@ -123,28 +70,15 @@ class EventTypeFilter(InputFilter):
         return Q(event_type=self.text) if self.text else Q()
 
 
-class BeforeFilter(InputFilter):
+class BeforeFilter(MomentFilter):
     """Rows made before a moment: the way further back than a list reaches."""
 
     title = "end of the time (UTC)"
     parameter_name = "before"
-    hint = "2026-01-31 14:00"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """By the bound of the ids."""
         return queryset.filter(pk__lt=uuid_floor(self.moment)) if self.text else queryset
-
-    @property
-    def moment(self) -> datetime:
-        """The moment; a malformed one is refused."""
-        try:
-            found = datetime.fromisoformat(self.text)
-        except ValueError:
-            raise IncorrectLookupParameters from None
-        found = found if found.tzinfo else found.replace(tzinfo=UTC)
-        if not _EARLIEST <= found <= _LATEST:
-            raise IncorrectLookupParameters
-        return found
 
 
 class TimeFilter(admin.SimpleListFilter):

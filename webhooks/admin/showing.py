@@ -1,19 +1,17 @@
 """How the staff's pages show rows: titles in words, short ids, names that a narrow column may break."""
 
-from datetime import datetime
 from typing import Any, ClassVar
-from uuid import UUID
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from management.staff_lists import id_short as id_short
+from management.staff_lists import moment_short as moment_short
+from management.staff_lists import team_shown as team_shown
 from webhooks.addresses import url_short
 from webhooks.templatetags.event_names import breakable, breakable_url
-
-#: The end of an id is random, its beginning the time.
-_ID_CHARACTERS = 8
 
 
 class WordedAdmin(admin.ModelAdmin[Any]):
@@ -45,25 +43,6 @@ class WordedAdmin(admin.ModelAdmin[Any]):
         if obj is not None:
             context.update(title=self.words(obj), subtitle=None)
         return super().render_change_form(request, context, add=add, change=change, form_url=form_url, obj=obj)
-
-
-def id_short(row_id: UUID) -> SafeString:
-    """The end of an id; the whole under the pointer."""
-    text = str(row_id)
-    return format_html('<span class="mono" title="{}">…{}</span>', text, text[-_ID_CHARACTERS:])
-
-
-def moment_short(moment: datetime | None) -> SafeString | str:
-    """A moment, UTC, that breaks after the day; nothing where there is none."""
-    if moment is None:
-        return ""
-    day, time = f"{moment:%Y-%m-%d %H:%M:%S}".split(" ")
-    return format_html('<span class="nowrap">{}</span> <span class="nowrap">{}</span>', day, time)
-
-
-def team_shown(row: Any) -> str:
-    """Whose a row is, and in which environment."""
-    return f"{row.team}, {row.environment}"
 
 
 def type_shown(event_type: str) -> SafeString:

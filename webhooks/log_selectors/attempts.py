@@ -12,6 +12,7 @@ from healthsvc.kernel.errors import not_found
 from healthsvc.kernel.ids import uuid_floor
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.rows import TeamQuerySet
+from users.closed import of_no_deleted_user
 from webhooks.constants import ATTEMPT_LATE_SECONDS
 from webhooks.filters import names_type
 from webhooks.log_selectors.paging import id_page
@@ -81,16 +82,24 @@ def attempt_page(
     limit: int,
     filters: AttemptFilters = AttemptFilters(),
 ) -> AttemptPage:
-    """One page of the attempts at an endpoint, of a message, at both; or at all of the team's endpoints."""
+    """One page of the attempts at an endpoint, of a message, at both; or at all of the team's endpoints.
+
+    Without those with messages about deleted people; where some would be on it, it is looked for twice.
+    """
     branches = [_in_time(branch, filters) for branch in _branches(team, endpoint_id, message_id)]
     if filters.outcome == AttemptOutcome.FAILED:
         branches = [branch.filter(FAILED) for branch in branches]
-    page = id_page(branches, also=_also(filters), cursor=cursor, limit=limit)
-    return AttemptPage(_shown(team, page.ids), page.next_cursor)
+    also = _also(filters)
+    page = id_page(branches, also=also, cursor=cursor, limit=limit)
+    shown = _shown(team, page.ids)
+    if len(shown) < len(page.ids):
+        page = id_page(branches, also=_SHOWN & (also or Q()), cursor=cursor, limit=limit)
+        shown = _shown(team, page.ids)
+    return AttemptPage(shown, page.next_cursor)
 
 
 def attempt_get(team: TeamContext, attempt_id: UUID) -> AttemptShown:
-    """One attempt; 404 where the team has none of this id."""
+    """One attempt; 404 where the team has none of this id, or its message is about a deleted person."""
     found = _shown(team, [attempt_id])
     if not found:
         raise not_found()
@@ -101,6 +110,8 @@ def attempt_get(team: TeamContext, attempt_id: UUID) -> AttemptShown:
 SUCCEEDED = Q(status_code__range=(200, 299))
 #: As the partial index of failures says it.
 FAILED = Q(status_code=None) | ~Q(status_code__range=(200, 299))
+#: Whose message is shown.
+_SHOWN = of_no_deleted_user("delivery__event__user_id")
 
 
 def _branches(team: TeamContext, endpoint_id: UUID | None, message_id: UUID | None) -> list[TeamQuerySet[Attempt]]:
@@ -147,7 +158,7 @@ def _also(filters: AttemptFilters) -> Q | None:
 
 
 def _shown(team: TeamContext, ids: Collection[UUID]) -> list[AttemptShown]:
-    rows = Attempt.objects.for_team(team).filter(pk__in=ids).select_related("delivery").order_by("-attempted_at", "-id")
+    rows = Attempt.objects.for_team(team).filter(_SHOWN, pk__in=ids).select_related("delivery")
     return [
         AttemptShown(
             id=row.id,
@@ -165,5 +176,5 @@ def _shown(team: TeamContext, ids: Collection[UUID]) -> list[AttemptShown]:
             delivery_status=DeliveryStatus(row.delivery.status),
             next_attempt_at=row.delivery.next_attempt_at,
         )
-        for row in rows
+        for row in rows.order_by("-attempted_at", "-id")
     ]

@@ -15,6 +15,7 @@ from healthsvc.kernel.ids import uuid_floor, uuid_parse
 from healthsvc.kernel.principal import TeamContext
 from healthsvc.kernel.rows import TeamQuerySet
 from healthsvc.kernel.typing import JSONObject
+from users.closed import of_no_deleted_user
 from webhooks.constants import CHANNEL_USER_PREFIX, LOG_TYPE_BRANCHES
 from webhooks.filters import names_type
 from webhooks.log_selectors.paging import id_page
@@ -113,14 +114,22 @@ _COUNTED: Final = {
 def message_page(
     team: TeamContext, *, cursor: UUID | None, limit: int, filters: MessageFilters = MessageFilters()
 ) -> MessagePage:
-    """One page of the team's messages; three or four queries, whatever is asked for."""
+    """One page of the team's messages; three or four queries, whatever is asked for. Twice that where some that would
+    be on it are about deleted people.
+    """
     branches, also = _branches(team, filters)
     page = id_page(branches, also=also, cursor=cursor, limit=limit)
-    return MessagePage(_rows(team, page.ids), page.next_cursor)
+    rows = _rows(team, page.ids)
+    if len(rows) < len(page.ids):
+        page = id_page(branches, also=of_no_deleted_user() & (also or Q()), cursor=cursor, limit=limit)
+        rows = _rows(team, page.ids)
+    return MessagePage(rows, page.next_cursor)
 
 
 def message_get(team: TeamContext, message_id: UUID) -> MessageShown:
-    """A message with its payload; 404 where the team has none of this id. Whoever shows it writes who has seen it."""
+    """A message with its payload; 404 where the team has none of this id, or it is about a deleted person. Whoever
+    shows it writes who has seen it.
+    """
     rows = _rows(team, [message_id])
     if not rows:
         raise not_found()
@@ -142,8 +151,8 @@ def message_get(team: TeamContext, message_id: UUID) -> MessageShown:
 
 
 def _rows(team: TeamContext, ids: Collection[UUID]) -> list[MessageRow]:
-    """Lines of messages, newest first; two queries."""
-    events = Event.objects.for_team(team).filter(pk__in=ids).order_by("-id")
+    """Lines of messages, newest first, without those about deleted people; two queries."""
+    events = Event.objects.for_team(team).filter(of_no_deleted_user(), pk__in=ids).order_by("-id")
     lines = events.annotate(is_kept=Q(body__isnull=False)).values_list(
         "id", "event_type", "user_id", "channels", "endpoint_id", "created_at", "is_kept"
     )

@@ -57,7 +57,7 @@ class EndpointForm:
         body = WebhookCreateBody(data=self.values())
         errors: dict[str, str] = {}
         if not body.is_valid():
-            for problem in from_serializer_errors(body.errors, ("body",)):
+            for problem in from_serializer_errors(body.errors, ("body",), body):
                 errors.setdefault(_field_of(problem.loc), problem.msg)
             if not self.url.strip():
                 errors["url"] = "Type the address that events are sent to."

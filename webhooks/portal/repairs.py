@@ -110,7 +110,9 @@ class RepairLine:
 @portal_page("POST")
 def resend(visit: PortalVisit, endpoint_id: UUID, message_id: UUID) -> HttpResponse:
     """Send one message to one endpoint again, now."""
-    services.delivery_resend(team=visit.team, endpoint_id=endpoint_id, message_id=message_id)
+    user_id = services.delivery_resend(team=visit.team, endpoint_id=endpoint_id, message_id=message_id)
+    if user_id is not None:
+        visit.ids["user_id"] = str(user_id)
     return go("portal_message", told="resent", message_id=message_id)
 
 

@@ -4,7 +4,7 @@ The checkpoint is written in the transaction of its rows, so a worker that dies 
 done twice. Deliveries are only owed here; which is sent when is the pump's fairness.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -18,12 +18,14 @@ from healthsvc.kernel import clock
 from healthsvc.kernel.errors import ErrorCode, ServiceError
 from healthsvc.kernel.ids import uuid_floor
 from healthsvc.kernel.jobs import enqueue
-from healthsvc.kernel.principal import TeamContext
+from healthsvc.kernel.principal import PrincipalKind, TeamContext
 from healthsvc.kernel.rows import TeamQuerySet, team_values
 from healthsvc.kernel.scope import team_scope
 from healthsvc.kernel.typing import JSONObject
+from management.audit import access_record
 from management.jobs import ATTEMPTS_MAXIMUM, job_claim, job_finish, job_renew, job_team, jobs_left_behind
 from management.models import BackgroundJob, TeamSettings
+from users.closed import of_no_deleted_user
 from webhooks import selectors, walker
 from webhooks.constants import RECOVER_JOB, REPAIR_ROWS, REPAIR_TASK, REPLAY_JOB, WAITING_COUNT_MAXIMUM
 from webhooks.filters import is_wanted, names_type
@@ -44,10 +46,13 @@ class LeaseLostError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Portion:
-    """What one transaction did: the last id it looked at (None: there was nothing left), and how many it owes anew."""
+    """What one transaction did: the last id it looked at (None: there was nothing left), how many it owes anew, and
+    whom these are about.
+    """
 
     last_id: UUID | None
     owed: int
+    user_ids: Collection[UUID] = ()
 
 
 def repair_run(*, job_id: UUID) -> None:
@@ -96,8 +101,22 @@ def _portion_do(job: BackgroundJob) -> bool:
             _require(job_finish(job, receipt={"owed": checkpoint["owed"], "waiting": waiting}))
         if portion.owed:
             pump_wake()
+        if portion.user_ids:
+            _record(job, portion.user_ids)
     job.checkpoint = checkpoint
     return portion.last_id is not None
+
+
+def _record(job: BackgroundJob, user_ids: Collection[UUID]) -> None:
+    """Write whose data is sent again, and at whose wish: the request that began the job has its id in the trail."""
+    access_record(
+        team=job_team(job),
+        actor_kind=PrincipalKind.WORKER,
+        actor_id=str(job.pk),
+        action="send webhook messages again",
+        ids={"job_id": str(job.pk), "webhook_id": job.parameters["endpoint_id"]},
+        user_ids=list(user_ids),
+    )
 
 
 def _require(ours: bool) -> None:
@@ -160,32 +179,39 @@ def _recover(team: TeamContext, endpoint: Endpoint, parameters: Mapping[str, obj
     if not rows:
         return _Portion(None, 0)
     found = {event_id: delivery_id for delivery_id, event_id, is_wanted in rows if is_wanted}
-    kept = Event.objects.for_team(team).filter(pk__in=found, body__isnull=False).values_list("pk", flat=True)
-    ids = [found[event_id] for event_id in kept]
+    kept = Event.objects.for_team(team).filter(of_no_deleted_user(), pk__in=found, body__isnull=False)
+    people = dict(kept.values_list("pk", "user_id"))
+    ids = [found[event_id] for event_id in people]
     again = Delivery.objects.for_team(team).filter(wanted, pk__in=ids)
-    return _Portion(rows[-1][0], walker.deliveries_resend(again) if ids else 0)
+    return _Portion(rows[-1][0], walker.deliveries_resend(again) if ids else 0, _named(people.values()))
 
 
 def _replay(team: TeamContext, endpoint: Endpoint, parameters: Mapping[str, object], last_id: UUID) -> _Portion:
     """Owe events that the endpoint wants and has no delivery of, or a cancelled one."""
     events = Event.objects.for_team(team).filter(pk__gt=last_id, pk__lt=_until_id(parameters)).order_by("pk")
-    lines = events.annotate(is_kept=Q(body__isnull=False)).values_list(
-        "pk", "event_type", "channels", "endpoint_id", "is_kept"
+    lines = events.annotate(is_kept=of_no_deleted_user() & Q(body__isnull=False)).values_list(
+        "pk", "event_type", "channels", "endpoint_id", "is_kept", "user_id"
     )
     rows = list(lines[:REPAIR_ROWS])
     if not rows:
         return _Portion(None, 0)
     only = parameters["event_types"]
     limits = TeamSettings.objects.for_team(team).values_list("event_type_prefixes", flat=True).first()
-    wanted = [
-        event_id
-        for event_id, event_type, channels, endpoint_id, is_kept in rows
+    wanted = {
+        event_id: user_id
+        for event_id, event_type, channels, endpoint_id, is_kept, user_id in rows
         # Those that are not fanned out yet too: a fan-out may be at it that saw the endpoint as it was before.
         if is_kept and _wants(endpoint, event_type, channels, endpoint_id)
         and (not isinstance(only, list) or any(names_type(str(one), event_type) for one in only))
         and (not limits or endpoint_id or any(names_type(limit, event_type) for limit in limits))
-    ]  # fmt: skip
-    return _Portion(rows[-1][0], _owe(team, endpoint, wanted))
+    }  # fmt: skip
+    owed, event_ids = _owe(team, endpoint, list(wanted))
+    return _Portion(rows[-1][0], owed, _named(wanted[event_id] for event_id in event_ids))
+
+
+def _named(user_ids: Iterable[UUID | None]) -> Collection[UUID]:
+    """Each person once."""
+    return dict.fromkeys(user_id for user_id in user_ids if user_id is not None)
 
 
 def _wants(endpoint: Endpoint, event_type: str, channels: list[str], only_endpoint_id: UUID | None) -> bool:
@@ -199,8 +225,8 @@ def _wants(endpoint: Endpoint, event_type: str, channels: list[str], only_endpoi
     )
 
 
-def _owe(team: TeamContext, endpoint: Endpoint, event_ids: list[UUID]) -> int:
-    """Make the deliveries that are missing, and owe cancelled ones again; how many of both."""
+def _owe(team: TeamContext, endpoint: Endpoint, event_ids: list[UUID]) -> tuple[int, list[UUID]]:
+    """Make the deliveries that are missing, and owe cancelled ones again; how many of both, and their events."""
     mine = Delivery.objects.for_team(team).filter(endpoint=endpoint, event_id__in=event_ids)
     there = dict(mine.values_list("event_id", "status"))
     now = clock.now()
@@ -212,9 +238,9 @@ def _owe(team: TeamContext, endpoint: Endpoint, event_ids: list[UUID]) -> int:
         for event_id in held.values_list("pk", flat=True)
     ]
     Delivery.objects.bulk_create(missing, ignore_conflicts=True)
-    if DeliveryStatus.CANCELLED.value not in there.values():
-        return len(missing)
-    return len(missing) + walker.deliveries_resend(mine.filter(status=DeliveryStatus.CANCELLED.value))
+    cancelled = [event_id for event_id, status in there.items() if status == DeliveryStatus.CANCELLED.value]
+    again = walker.deliveries_resend(mine.filter(status=DeliveryStatus.CANCELLED.value)) if cancelled else 0
+    return len(missing) + again, [delivery.event_id for delivery in missing] + cancelled
 
 
 _WORK: Final = {RECOVER_JOB: _recover, REPLAY_JOB: _replay}

@@ -17,6 +17,7 @@ from healthsvc.kernel.rows import TeamQuerySet, team_values
 from management.constants import JobStatus
 from management.jobs import job_create
 from management.models import BackgroundJob, Team
+from users.closed import of_no_deleted_user
 from webhooks import selectors, walker
 from webhooks.constants import (
     RECOVER_JOB,
@@ -67,16 +68,17 @@ class RepairShown:
         return self.status in _RUNNING
 
 
-def delivery_resend(*, team: TeamContext, endpoint_id: UUID, message_id: UUID) -> None:
+def delivery_resend(*, team: TeamContext, endpoint_id: UUID, message_id: UUID) -> UUID | None:
     """Owe a message to an endpoint now, under its own id, whatever the endpoint filters and whatever came of it before.
+    Whom it is about, if anybody.
 
-    404 where the team has no such endpoint or message; 409 where the endpoint is disabled, the payload is gone, or the
-    message is being sent to it now.
+    404 where the team has no such endpoint or message, or it is about a deleted person; 409 where the endpoint is
+    disabled, the payload is gone, or the message is being sent to it now.
     """
     with transaction.atomic():
         endpoint = _endpoint_enabled(team, endpoint_id)
         events = Event.objects.for_team(team).defer("body").select_for_update(no_key=True)
-        event = events.filter(pk=message_id).first()
+        event = events.filter(of_no_deleted_user(), pk=message_id).first()
         if event is None:
             raise not_found()
         if Event.objects.for_team(team).filter(pk=message_id, body=None).exists():
@@ -88,6 +90,7 @@ def delivery_resend(*, team: TeamContext, endpoint_id: UUID, message_id: UUID) -
         if not walker.deliveries_resend(Delivery.objects.for_team(team).filter(event=event, endpoint=endpoint)):
             raise ServiceError(ErrorCode.CONFLICT, "The message is being sent to this endpoint now.")
         pump_wake()
+    return event.user_id
 
 
 def recover_begin(
@@ -101,7 +104,8 @@ def recover_begin(
     """Owe again, now and with all attempts, every message since `since` that has failed.
 
     Those that were given up, and those that wait for their next attempt after one that failed; with
-    `include_cancelled` cancelled ones too. A pause or a rate limit of the endpoint still holds.
+    `include_cancelled` cancelled ones too. None about a deleted person. A pause or a rate limit of the endpoint still
+    holds.
     422 for a time that can't be recovered, 404 for the endpoint, 409 where it is disabled or is being recovered now.
     """
     return _begin(RECOVER_JOB, team, endpoint_id, since, until, {"include_cancelled": include_cancelled})
@@ -116,6 +120,7 @@ def replay_begin(
     event_types: Sequence[str] | None = None,
 ) -> BackgroundJob:
     """Owe every message since `since` that the endpoint wants and was never sent: not yet there, disabled, filtered.
+    None about a deleted person.
 
     `event_types` narrows it to some, or their first words. 422, 404 and 409 as `recover_begin`.
     """
