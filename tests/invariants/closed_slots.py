@@ -55,6 +55,7 @@ CURSORS: Final = {
     "<region>": "team_key",
     "access_record": "access_record",
     "attempt": "attempt",
+    "erasure": "erasure",
     "export": "export",
     "invite": "invite",
     "management_key": "management_key",

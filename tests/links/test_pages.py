@@ -361,5 +361,6 @@ def test_pages_take_few_queries(team: Tenant) -> None:
     for address, queries in ((page, 6), (f"{page}/provider/oura", 7)):
         with CaptureQueriesContext(connection) as captured:
             client.get(address)
-        # session with its token, that its user lives, the team's settings, its logo, its name, and the settings once more for the list
+        # session with its token, that its user lives, the team's settings, its logo, its name, and the settings once
+        # more for the list
         assert len(captured) == queries, [query["sql"] for query in captured]

@@ -407,7 +407,7 @@ def test_a_replay_beside_a_purge_owes_what_is_left(
     job_id = replay(team, endpoint)
     owe = repair_work._owe
 
-    def purged_before(*args: Any) -> int:
+    def purged_before(*args: Any) -> tuple[int, list[UUID]]:
         def purge() -> None:
             with system_scope(SystemScope.PURGE):
                 Event.objects.filter(pk=gone).delete()
