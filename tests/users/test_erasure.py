@@ -337,14 +337,21 @@ def test_a_file_that_was_sealed_again_meanwhile_keeps_its_row(team: Tenant, user
         assert files_forget(files_empty(StoredFile.objects.all())) == 1
 
 
-def test_kept_replies_go_too(api: ApiClient, team: Tenant) -> None:
-    made = [api.post("/v2/user", {"client_user_id": name}, Idempotency_Key=name).json() for name in ("eve", "kept")]
+def test_kept_replies_go_with_the_deletion_and_late_ones_with_the_erasure(api: ApiClient, team: Tenant) -> None:
+    names = ("eve", "late", "kept")
+    eve, late, kept = (api.post("/v2/user", {"client_user_id": name}, Idempotency_Key=name).json() for name in names)
     with team_scope(team.context):
-        assert IdempotentReply.objects.count() == 2
-    row = erased(team, UUID(made[0]["user_id"]))
-    assert row.rows_erased == {"management_idempotent_reply": 1, "users_user": 1}
+        assert IdempotentReply.objects.count() == 3
+    row = deleted(team, UUID(eve["user_id"]))
     with team_scope(team.context):
-        assert str(IdempotentReply.objects.get().user_id) == made[1]["user_id"]
+        assert {str(reply.user_id) for reply in IdempotentReply.objects.all()} == {late["user_id"], kept["user_id"]}
+        # As if a request that ran beside the deletion had kept its answer after it.
+        IdempotentReply.objects.filter(user_id=late["user_id"]).update(user_id=eve["user_id"])
+    with after_grace():
+        erasure_run(erasure_id=row.pk)
+    assert reloaded(row).rows_erased == {"management_idempotent_reply": 1, "users_user": 1}
+    with team_scope(team.context):
+        assert str(IdempotentReply.objects.get().user_id) == kept["user_id"]
 
 
 def test_what_can_t_be_opened_any_more_is_erased_all_the_same(team: Tenant, settings: Settings) -> None:
